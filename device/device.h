@@ -118,10 +118,10 @@ class Device {
   // An event that was never recorded.
   [[nodiscard]] virtual Expected<Event> CreateEvent() = 0;
 
-  // Makes `event` stand for all work enqueued on `stream` before this call; work enqueued later does
-  // not move it. A record replaces an earlier one for later queries; who waits already keeps what
-  // he waits for. When it fails, the event may stand for either.
-  // REQUIRES: no other call uses `event` meanwhile.
+  // Makes `event` stand for all work enqueued on `stream` before this call; work enqueued later
+  // does not move it. A record replaces an earlier one for later queries; who waits already keeps
+  // what he waits for. When it fails, the event may stand for either. REQUIRES: no other call uses
+  // `event` meanwhile.
   [[nodiscard]] virtual Expected<void> Record(Event& event, const Stream& stream) = 0;
 
   // Whether the work that `event` stands for is complete. An event that was never recorded counts
@@ -146,6 +146,10 @@ class Device {
   // Whether `stream` is being captured and, when it is not, its identity for the calling thread.
   // Never disturbs a capture. Errors: a stream of another device (`kInvalidArgument`).
   [[nodiscard]] virtual Expected<StreamStatus> Inspect(const Stream& stream) = 0;
+
+  // The clock that this device's waits are bounded by, from an arbitrary start: the machine's
+  // steady clock, or a simulator's virtual time. Never fails, never goes back.
+  virtual std::chrono::nanoseconds Now() const noexcept = 0;
 
   // The library tells the device, before the access, of its own host accesses to pinned memory.
   // Hardware backends do nothing; a simulator checks them against the copies in flight.

@@ -18,9 +18,9 @@ namespace h2d {
 //
 //   template <> inline constexpr bool h2d::kBitsAreValue<Sampling> = true;
 template <class T>
-inline constexpr bool kBitsAreValue = std::has_unique_object_representations_v<T> ||
-                                      std::same_as<std::remove_cv_t<T>, float> ||
-                                      std::same_as<std::remove_cv_t<T>, double>;
+inline constexpr bool kBitsAreValue =
+    std::has_unique_object_representations_v<T> || std::same_as<std::remove_cv_t<T>, float> ||
+    std::same_as<std::remove_cv_t<T>, double>;
 
 template <class T>
 concept Element = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && kBitsAreValue<T>;
@@ -28,7 +28,7 @@ concept Element = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && kB
 // Anything contiguous with a size: std::vector, std::array, std::span, a C array.
 template <class R>
 concept HostRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                    Element<std::ranges::range_value_t<R>>;
+    Element<std::ranges::range_value_t<R>>;
 
 template <class R>
 using ElementOf = std::ranges::range_value_t<R>;

@@ -41,7 +41,8 @@ class PinnedBuffer {
   }
   ~PinnedBuffer() { Release(); }
 
-  // The memory; empty after a move. At least as aligned as `malloc` aligns.
+  // The memory; empty after a move. It starts at a multiple of `kAlignment`.
+  static constexpr uint64_t kAlignment = 256;  // what device allocations promise, too
   std::span<std::byte> bytes() const noexcept { return {data_, bytes_}; }
 
   // Gives the memory up for good: it is never released, to the cache or to the driver. For memory

@@ -111,7 +111,8 @@ class Atomic {
 
  private:
   void Show(SyncHooks::Access access) const noexcept {
-    if (SyncHooks* hooks = SyncHooks::Current()) [[unlikely]] hooks->AtomicAccess(this, access);
+    if (SyncHooks* hooks = SyncHooks::Current()) [[unlikely]]
+      hooks->AtomicAccess(this, access);
   }
 
   std::atomic<T> value_;
