@@ -1,0 +1,166 @@
+// Choices as data: everything that the simulated device decides by itself is asked here.
+//
+// A real device may read the source of a copy early or late, complete two streams in either order,
+// answer a query late. The fake asks a `ChoiceSource` which of the legal behaviours happens. A
+// source answers from a hash of a seed, from bytes, from a script, or always 0. The answer 0 is the
+// kindest behaviour at every site, and an absent choice is 0: so shrinking choices towards nothing
+// shrinks a failure towards the behaviour that people expect.
+//
+// A choice belongs to the operation that asks for it (`FakeDevice::BeginOperation`), not to a
+// position in one long stream of random numbers: removing an operation from a plan moves no other
+// operation's choices.
+#ifndef H2D_DEVICE_FAKE_CHOICE_H_
+#define H2D_DEVICE_FAKE_CHOICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace h2d {
+
+// What is being decided. Each site is an adversary that `FakeOptions::adversaries` switches.
+enum class ChoiceSite : uint8_t {
+  kSourceRead,  // when a pinned source is read: at the call, at the start, at the end, torn
+  kTornChunk,   // when one chunk of a torn source is read: at the call, at the start, at the end
+  kPageable,    // a pageable source: captured at the call, the call blocks, read as late as pinned
+  kLatency,     // how long an operation takes: as measured, nothing, 8 times, 64 times
+  kBatchOrder,  // which member of a batch completes next
+  kSeenLate,    // a query answers "pending" although the work is complete
+  kWaitAnswer,  // which of several complete events a wait answers
+  kEnqueueBlocks,  // the call returns at once, or when its stream has carried out the operation
+  kAllocation,     // an allocation takes as long as measured, or 20 ms
+  kTask,           // which host task runs next (0: the one that runs now)
+};
+inline constexpr uint32_t kChoiceSites = 10;
+
+std::string_view ToString(ChoiceSite site) noexcept;
+
+// A set of sites, e.g. `ChoiceSites::All().Without(ChoiceSite::kSeenLate)`.
+class ChoiceSites {
+ public:
+  static constexpr ChoiceSites All() noexcept { return ChoiceSites((1U << kChoiceSites) - 1); }
+  static constexpr ChoiceSites None() noexcept { return ChoiceSites(0); }
+  constexpr ChoiceSites With(ChoiceSite site) const noexcept {
+    return ChoiceSites(bits_ | 1U << static_cast<uint32_t>(site));
+  }
+  constexpr ChoiceSites Without(ChoiceSite site) const noexcept {
+    return ChoiceSites(bits_ & ~(1U << static_cast<uint32_t>(site)));
+  }
+  constexpr bool contains(ChoiceSite site) const noexcept {
+    return (bits_ >> static_cast<uint32_t>(site) & 1U) != 0;
+  }
+
+ private:
+  explicit constexpr ChoiceSites(uint32_t bits) noexcept : bits_(bits) {}
+  uint32_t bits_;
+};
+
+// One question: the `repeat`-th time (from 0) that `operation` asks at `site`.
+struct ChoicePoint {
+  uint64_t operation = 0;
+  ChoiceSite site = ChoiceSite::kSourceRead;
+  uint32_t repeat = 0;
+
+  friend constexpr auto operator<=>(const ChoicePoint&, const ChoicePoint&) noexcept = default;
+};
+
+// Thread-compatible: the fake asks under its own lock, tasks ask one at a time. One source serves
+// one run; for another run of the same choices make another source.
+class ChoiceSource {
+ public:
+  virtual ~ChoiceSource() = default;
+
+  // An answer in [0, n); 0 when `n` is 0 or 1 (and then nothing is drawn).
+  uint32_t Choose(uint64_t operation, ChoiceSite site, uint32_t n);
+
+ private:
+  // An answer that `Choose` takes modulo `n`.
+  virtual uint32_t Draw(const ChoicePoint& point, uint32_t n) = 0;
+
+  std::unordered_map<uint64_t, uint32_t> repeats_;
+};
+
+// Always the kindest behaviour.
+class KindestChoices final : public ChoiceSource {
+ private:
+  uint32_t Draw(const ChoicePoint&, uint32_t) override { return 0; }
+};
+
+// From a hash of a seed and the point: stateless, the same on every machine. Each seed also draws
+// for each site how often it is unkind (never, one in eight, one in two, always): runs that use few
+// adversaries hard find what runs that use all of them mildly do not.
+class HashChoices final : public ChoiceSource {
+ public:
+  explicit HashChoices(uint64_t seed) noexcept : seed_(seed) {}
+
+ private:
+  uint32_t Draw(const ChoicePoint& point, uint32_t n) override;
+
+  uint64_t seed_;
+};
+
+// From bytes, as plans carry them: the choices of operation k are the bytes of `by_operation[k]`,
+// one byte each in the order asked; 0 when they run out.
+class ByteChoices final : public ChoiceSource {
+ public:
+  explicit ByteChoices(std::vector<std::vector<uint8_t>> by_operation);
+
+ private:
+  uint32_t Draw(const ChoicePoint& point, uint32_t n) override;
+
+  std::vector<std::vector<uint8_t>> by_operation_;
+  std::vector<size_t> cursors_;
+};
+
+// From a table: what a recording was, with some of it changed or removed. 0 where it says nothing.
+class ScriptedChoices final : public ChoiceSource {
+ public:
+  explicit ScriptedChoices(std::map<ChoicePoint, uint32_t> answers)
+      : answers_(std::move(answers)) {}
+
+ private:
+  uint32_t Draw(const ChoicePoint& point, uint32_t n) override;
+
+  std::map<ChoicePoint, uint32_t> answers_;
+};
+
+// Asks another source and remembers what it answered.
+class RecordingChoices final : public ChoiceSource {
+ public:
+  struct Choice {
+    ChoicePoint point;
+    uint32_t n = 0;
+    uint32_t answer = 0;
+  };
+
+  explicit RecordingChoices(std::shared_ptr<ChoiceSource> source) : source_(std::move(source)) {}
+
+  const std::vector<Choice>& choices() const noexcept { return choices_; }
+  // All answers that are not the kindest, for `ScriptedChoices`.
+  std::map<ChoicePoint, uint32_t> Script() const;
+
+ private:
+  uint32_t Draw(const ChoicePoint& point, uint32_t n) override;
+
+  std::shared_ptr<ChoiceSource> source_;
+  std::vector<Choice> choices_;
+};
+
+// Mixes 64 bits so that each depends on each: the one hash of the fake, equal on every machine.
+constexpr uint64_t MixBits(uint64_t x) noexcept {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  x ^= x >> 33;
+  return x;
+}
+
+}  // namespace h2d
+
+#endif  // H2D_DEVICE_FAKE_CHOICE_H_
