@@ -36,6 +36,10 @@ StreamId PerThreadStreamId(uint64_t device_tag) noexcept {
   return uint64_t{1} << 63 | device_tag << 32 | thread;
 }
 
+std::chrono::nanoseconds SteadyNow() noexcept {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
 // Waits without an event to wait for: until a bound is reached.
 // Naps instead of spinning, and longer ones the longer it takes: the first is shorter than a small
 // copy, the last is short beside what a person notices. A backend polls its events in between.
@@ -44,11 +48,11 @@ void WaitForBounds(const WaitBounds& bounds) {
   constexpr nanoseconds kFirstNap{1'000};
   constexpr nanoseconds kLongestNap{200'000};
 
-  const auto start = std::chrono::steady_clock::now();
+  const nanoseconds start = SteadyNow();
   nanoseconds nap = kFirstNap;
   while (bounds.wakeup == nullptr || bounds.wakeup->Epoch() == bounds.seen) {
     // Compares durations: `start + timeout` would overflow for a wait without end.
-    const nanoseconds waited = std::chrono::steady_clock::now() - start;
+    const nanoseconds waited = SteadyNow() - start;
     if (waited >= bounds.timeout) return;
     std::this_thread::sleep_for(std::min(nap, bounds.timeout - waited));
     nap = std::min(nap * 2, kLongestNap);
@@ -219,5 +223,8 @@ Expected<StreamStatus> HostDevice::Inspect(const Stream& stream) {
   }
   return StreamStatus{false, PerThreadStreamId(identity_.device_tag)};
 }
+
+// The same for every backend of real hardware; only a simulator has a time of its own.
+std::chrono::nanoseconds HostDevice::Now() const noexcept { return SteadyNow(); }
 
 }  // namespace h2d

@@ -22,6 +22,8 @@
 #ifndef H2D_DEVICE_HOST_HOST_DEVICE_H_
 #define H2D_DEVICE_HOST_HOST_DEVICE_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -67,6 +69,7 @@ class HostDevice final : public Device {
   [[nodiscard]] Expected<void> WaitEvent(const Stream& stream, const Event& event) override;
 
   [[nodiscard]] Expected<StreamStatus> Inspect(const Stream& stream) override;
+  std::chrono::nanoseconds Now() const noexcept override;
 
  private:
   class State;  // what the handles share, and what outlives the device with them

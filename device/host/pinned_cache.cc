@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "h2d/device/pinned_buffer.h"
+
 namespace h2d {
 namespace {
 
-constexpr std::align_val_t kCacheLine{64};
+constexpr std::align_val_t kAlignment{PinnedBuffer::kAlignment};
 
 // Memory that was leaked on purpose stays reachable, so that leak checkers keep quiet about it. The
 // list is never destroyed: handles may die after static objects do.
@@ -38,7 +40,7 @@ Expected<std::byte*> HostPinnedCache::Take(uint64_t bytes) {
                              " (max_pinned_bytes) are in use.");
   }
   if (bytes > max_bytes_ - held_bytes_) FreeIdle();
-  auto* const data = static_cast<std::byte*>(::operator new(bytes, kCacheLine, std::nothrow));
+  auto* const data = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
   if (data == nullptr) {
     return ResourceExhausted("Pinned memory of " + std::to_string(bytes) +
                              " bytes cannot be allocated: the machine has no more.");
@@ -91,7 +93,7 @@ void HostPinnedCache::FreeIdle() noexcept {
       ++it;
       continue;
     }
-    ::operator delete(it->first, kCacheLine);
+    ::operator delete(it->first, kAlignment);
     held_bytes_ -= it->second.bytes;
     it = blocks_.erase(it);
   }

@@ -23,8 +23,8 @@ class HostPinnedCache {
   HostPinnedCache(const HostPinnedCache&) = delete;
   HostPinnedCache& operator=(const HostPinnedCache&) = delete;
 
-  // `bytes` (not 0) bytes, aligned to a cache line. Idle memory of other sizes is freed when the
-  // limit would otherwise be passed. Errors: `kResourceExhausted`.
+  // `bytes` (not 0) bytes, aligned as `PinnedBuffer` promises. Idle memory of other sizes is freed
+  // when the limit would otherwise be passed. Errors: `kResourceExhausted`.
   [[nodiscard]] Expected<std::byte*> Take(uint64_t bytes) H2D_EXCLUDES(mutex_);
 
   // Makes a taken block idle.
