@@ -62,6 +62,8 @@ TEST(HostPinnedCache, TrimFreesWhatIsIdleAndNothingElse) {
   cache.Return(*cache.Take(200));
   cache.Trim();
   EXPECT_EQ(cache.held_bytes(), 100u);
+  ASSERT_TRUE(cache.Take(900));
+  EXPECT_FALSE(cache.Take(1)) << "what was freed counted twice";
   std::memset(used, 1, 100);  // an address sanitizer would object if it were freed
 }
 
