@@ -16,7 +16,8 @@ namespace h2d {
 
 namespace internal {
 class MirrorState;
-}
+class StagerCore;
+}  // namespace internal
 
 // A mirror is made by a stager for a destination and is the destination of the mirrored
 // `PinnedStager::Copy`: a copy whose values the destination already holds is skipped, and of one
@@ -78,6 +79,8 @@ class H2DMirror {
   friend class SlotLease;
   explicit H2DMirror(std::shared_ptr<internal::MirrorState> state) noexcept;
 
+  // Not moved from and, unless `core` is null, made by the stager of `core`.
+  Expected<void> CheckMadeBy(const internal::StagerCore* core) const;
   Expected<bool> MatchesImage(const internal::HostImage& image) const;
   Expected<void> RecordImage(const internal::HostImage& image, const Stream& stream);
 

@@ -23,6 +23,7 @@
 #include "h2d/stager/copy_outcome.h"
 #include "h2d/stager/h2d_mirror.h"
 #include "h2d/stager/image.h"
+#include "h2d/stager/internal/wait_for_slot.h"
 #include "h2d/stager/slot_lease.h"
 #include "h2d/stager/stager_options.h"
 #include "h2d/stager/stager_stats.h"
@@ -78,12 +79,14 @@ class PinnedStager {
   [[nodiscard]] Expected<CopyOutcome> Copy(const Destination& destination, const R& values,
                                            const Stream& stream,
                                            std::optional<ElementOf<R>> pad = std::nullopt) {
-    return CopyImage(destination, internal::HostImage::Of(values, pad), stream, Wait::kForSlot);
+    return CopyImage(destination, internal::HostImage::Of(values, pad), stream,
+                     internal::WaitForSlot::kYes);
   }
   template <HostRange R>
   [[nodiscard]] Expected<CopyOutcome> Copy(H2DMirror& mirror, const R& values, const Stream& stream,
                                            std::optional<ElementOf<R>> pad = std::nullopt) {
-    return CopyImage(mirror, internal::HostImage::Of(values, pad), stream, Wait::kForSlot);
+    return CopyImage(mirror, internal::HostImage::Of(values, pad), stream,
+                     internal::WaitForSlot::kYes);
   }
 
   // The same without waiting: when no slot is free and the ring may not grow, the outcome is
@@ -92,13 +95,15 @@ class PinnedStager {
   [[nodiscard]] Expected<CopyOutcome> TryCopy(const Destination& destination, const R& values,
                                               const Stream& stream,
                                               std::optional<ElementOf<R>> pad = std::nullopt) {
-    return CopyImage(destination, internal::HostImage::Of(values, pad), stream, Wait::kNever);
+    return CopyImage(destination, internal::HostImage::Of(values, pad), stream,
+                     internal::WaitForSlot::kNo);
   }
   template <HostRange R>
   [[nodiscard]] Expected<CopyOutcome> TryCopy(H2DMirror& mirror, const R& values,
                                               const Stream& stream,
                                               std::optional<ElementOf<R>> pad = std::nullopt) {
-    return CopyImage(mirror, internal::HostImage::Of(values, pad), stream, Wait::kNever);
+    return CopyImage(mirror, internal::HostImage::Of(values, pad), stream,
+                     internal::WaitForSlot::kNo);
   }
 
   // A slot of `bytes` bytes to write in place. It counts as in use until it was submitted and its
@@ -115,13 +120,11 @@ class PinnedStager {
   const StagerOptions& options() const noexcept;
 
  private:
-  enum class Wait : uint8_t { kForSlot, kNever };
-
   explicit PinnedStager(std::shared_ptr<internal::StagerCore> core) noexcept;
   Expected<CopyOutcome> CopyImage(const Destination& destination, const internal::HostImage& image,
-                                  const Stream& stream, Wait wait);
+                                  const Stream& stream, internal::WaitForSlot wait);
   Expected<CopyOutcome> CopyImage(H2DMirror& mirror, const internal::HostImage& image,
-                                  const Stream& stream, Wait wait);
+                                  const Stream& stream, internal::WaitForSlot wait);
 
   std::shared_ptr<internal::StagerCore> core_;
 };

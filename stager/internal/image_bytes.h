@@ -1,0 +1,41 @@
+// Filling and comparing the bytes of an image: values, then repeated padding.
+#ifndef H2D_STAGER_INTERNAL_IMAGE_BYTES_H_
+#define H2D_STAGER_INTERNAL_IMAGE_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace h2d::internal {
+
+// A range of byte offsets; empty when begin == end.
+struct ByteSpan {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  constexpr uint64_t bytes() const noexcept { return end - begin; }
+  constexpr bool empty() const noexcept { return begin == end; }
+};
+
+// An image whose sizes were checked: `value_bytes` bytes of values, then `pad_bytes` bytes of the
+// padding element repeated. Both are multiples of `element_bytes`.
+struct ImageBytes {
+  const std::byte* values = nullptr;
+  uint64_t value_bytes = 0;
+  const std::byte* pad = nullptr;
+  uint64_t pad_bytes = 0;
+  uint32_t element_bytes = 1;
+
+  constexpr uint64_t bytes() const noexcept { return value_bytes + pad_bytes; }
+};
+
+// Writes the bytes of `span` of the image to `to`.
+void Fill(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept;
+
+// From the first to the last byte in which the image and `held` differ within their first `bytes`
+// bytes; empty when they are equal there. Bits are compared (I4): 0.0 and -0.0 differ, NaNs of
+// equal bits do not.
+ByteSpan Difference(const ImageBytes& image, const std::byte* held, uint64_t bytes) noexcept;
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_IMAGE_BYTES_H_

@@ -1,0 +1,119 @@
+#include "h2d/stager/internal/mirror_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/state_mark.h"
+
+namespace h2d::internal {
+namespace {
+
+void MarkTrim(const ImageBytes& image, ByteSpan span) noexcept {
+  const bool front = span.begin > 0;
+  const bool back = span.end < image.bytes();
+  if (front && back) Reached(Mark::kTrimBothEnds);
+  if (front && !back) Reached(Mark::kTrimFront);
+  if (back && !front) Reached(Mark::kTrimBack);
+  if (span.end > image.value_bytes) Reached(Mark::kPaddingDiffers);
+}
+
+}  // namespace
+
+MirrorState::MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination,
+                         uint64_t bytes)
+    : core_(std::move(core)),
+      registry_(core_->registry()),
+      destination_(destination),
+      held_(bytes) {}
+
+Expected<std::shared_ptr<MirrorState>> MirrorState::Create(std::shared_ptr<StagerCore> core,
+                                                           const Destination& destination,
+                                                           uint64_t bytes) {
+  std::shared_ptr<MirrorState> state(new MirrorState(std::move(core), destination, bytes));
+  Expected<void> added = state->registry_->Add(destination.ptr, bytes, &state->forgets_);
+  if (!added) return ErrorOf(added);
+  MutexLock lock(state->mutex_);
+  state->registered_ = true;
+  return state;
+}
+
+MirrorState::~MirrorState() {
+  if (!core_->in_own_process()) return;
+  MutexLock lock(mutex_);
+  if (registered_) registry_->Remove(destination_.ptr);
+}
+
+// A plain copy that overlaps this call in time may count as before or after it; one that returned
+// before this call began is seen here.
+void MirrorState::ForgetIfOverwritten() {
+  const uint64_t forgets = forgets_.Load();
+  if (forgets != forgets_seen_) Forget();
+  forgets_seen_ = forgets;
+}
+
+ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {
+  ForgetIfOverwritten();
+  const uint64_t bytes = image.bytes();
+  const uint64_t comparable = std::min(bytes, known_bytes_);
+  ByteSpan span = Difference(image, held_.data(), comparable);
+  if (comparable < bytes) span = {span.empty() ? comparable : span.begin, bytes};
+  if (span.empty()) return span;
+  const uint64_t element = image.element_bytes;
+  span.begin -= span.begin % element;
+  span.end += (element - span.end % element) % element;
+  if (bytes - span.bytes() < min_trim_bytes) span = {0, bytes};
+  if (span.bytes() < bytes) MarkTrim(image, span);
+  return span;
+}
+
+bool MirrorState::Holds(const ImageBytes& image) {
+  ForgetIfOverwritten();
+  return image.bytes() <= known_bytes_ && Difference(image, held_.data(), image.bytes()).empty();
+}
+
+Expected<bool> MirrorState::OrderAfterLastCopy(SlotRing& ring, const Stream& stream, StreamId id) {
+  if (last_.generation == 0 || last_.stream == id) return false;
+  if (std::find(waited_.begin(), waited_.end(), id) != waited_.end()) {
+    Reached(Mark::kStreamWaitedBefore);
+    return true;
+  }
+  const Expected<bool> waited = ring.MakeStreamWait(stream, last_);
+  if (!waited) return Unexpected(waited.error());
+  if (*waited) {
+    waited_[waited_next_] = id;
+    waited_next_ = (waited_next_ + 1) % waited_.size();
+  } else {
+    last_ = CopyRef();
+  }
+  return true;
+}
+
+void MirrorState::Remember(const ImageBytes& image, ByteSpan span) {
+  Fill(image, span, held_.data() + span.begin);
+  known_bytes_ = std::max(known_bytes_, image.bytes());
+}
+
+void MirrorState::Commit(const CopyRef& copy, bool enqueued) {
+  last_ = copy;
+  waited_.fill(0);
+  if (!enqueued) Forget();
+}
+
+void MirrorState::ForgetAndMark(SlotRing& ring) {
+  if (last_.generation != 0 && !ring.KnownComplete(last_)) Reached(Mark::kForgetInFlight);
+  Forget();
+}
+
+Expected<void> MirrorState::Rebind(const Destination& destination, uint64_t bytes) {
+  std::vector<std::byte> held(bytes);
+  Expected<void> moved = registry_->Move(destination_.ptr, destination.ptr, bytes);
+  if (!moved) return moved;
+  destination_ = destination;
+  held_ = std::move(held);
+  Forget();
+  Reached(Mark::kRebind);
+  return {};
+}
+
+}  // namespace h2d::internal

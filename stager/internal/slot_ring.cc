@@ -1,0 +1,170 @@
+#include "h2d/stager/internal/slot_ring.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "h2d/stager/internal/state_mark.h"
+
+namespace h2d::internal {
+
+SlotRing::SlotRing(Device& device, const StagerOptions& options)
+    : device_(device),
+      options_(options),
+      arena_(options.max_slots),
+      slots_(options.max_slots + kSpareEvents) {
+  free_.reserve(slots_.size());
+  streams_.reserve(slots_.size());
+}
+
+std::optional<SlotRef> SlotRing::TakeFree(uint64_t bytes) {
+  if (in_use_ >= options_.max_slots || free_.empty()) return std::nullopt;
+  Run run;
+  if (bytes > 0) {
+    const std::optional<Run> taken = arena_.Take(bytes);
+    if (!taken) return std::nullopt;
+    run = *taken;
+  }
+  const uint32_t index = free_.back();
+  free_.pop_back();
+  slots_[index].run = run;
+  slots_[index].state = State::kHeld;
+  stats_.slots_in_use_most = std::max(stats_.slots_in_use_most, ++in_use_);
+  return SlotRef{index, bytes > 0 ? arena_.BytesOf(run, bytes) : std::span<std::byte>()};
+}
+
+Expected<std::optional<SlotRef>> SlotRing::TakeFreeOrSwept(uint64_t bytes) {
+  if (auto slot = TakeFree(bytes)) return slot;
+  for (size_t left = streams_.size(); left > 0; --left) {
+    if (next_stream_ >= streams_.size()) next_stream_ = 0;
+    const StreamId id = streams_[next_stream_].id;
+    const Expected<bool> freed = Sweep(streams_[next_stream_]);
+    if (!freed) return Unexpected(freed.error());
+    // A list that became empty is gone, and another one stands in its place.
+    if (next_stream_ < streams_.size() && streams_[next_stream_].id == id) ++next_stream_;
+    if (!*freed) continue;
+    if (auto slot = TakeFree(bytes)) return slot;
+  }
+  return std::optional<SlotRef>();
+}
+
+Expected<std::optional<SlotRef>> SlotRing::TryTake(uint64_t bytes) {
+  std::optional<Error> refused;
+  for (;;) {
+    std::optional<Growth> growth;
+    {
+      MutexLock lock(mutex_);
+      auto taken = TakeFreeOrSwept(bytes);
+      if (!taken || *taken) return taken;
+      if (!refused) growth = PlanGrowth(bytes);
+      if (!growth) {
+        // Decided in the section that found no slot, or one handed back since would be overlooked.
+        if (!AnythingToWaitFor())
+          return refused ? Unexpected(*refused) : NothingCanBecomeFree(bytes);
+        Reached(Mark::kRingFull);
+        return std::optional<SlotRef>();
+      }
+    }
+    Expected<void> grown = Grow(std::move(*growth));
+    if (grown) continue;
+    if (options_.on_growth_failure == OnGrowthFailure::kError) return ErrorOf(grown);
+    refused = std::move(grown).error();
+  }
+}
+
+// Quarantined slots alone are nothing to wait for: no event stands for them.
+bool SlotRing::AnythingToWaitFor() const {
+  return in_use_ > quarantined_ || pinned_free_ > 0 || reserved_bytes_ > 0;
+}
+
+Unexpected SlotRing::NothingCanBecomeFree(uint64_t bytes) const {
+  return ResourceExhausted("No slot of " + std::to_string(bytes) +
+                           " bytes can become free: none is in flight or held, " +
+                           std::to_string(quarantined_) + " of max_slots " +
+                           std::to_string(options_.max_slots) + " are quarantined, and " +
+                           std::to_string(arena_.pinned_bytes()) + " of max_pinned_bytes " +
+                           std::to_string(options_.max_pinned_bytes) + " are pinned.");
+}
+
+void SlotRing::HandBack(const SlotRef& slot) noexcept {
+  MutexLock lock(mutex_);
+  Free(slot.index);
+}
+
+Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, StreamId id,
+                                 CopyRef* copy) {
+  Slot& slot = slots_[ref.index];
+  slot.stamp = clock_.FetchAdd(1) + 1;
+  Expected<void> recorded = device_.Record(*slot.event, stream);
+
+  MutexLock lock(mutex_);
+  slot.state = recorded ? State::kInFlight : State::kQuarantined;
+  slot.stream = id;
+  slot.next = kNone;
+  StreamList& list = ListFor(id);
+  if (list.youngest == kNone) {
+    list.oldest = ref.index;
+  } else {
+    slots_[list.youngest].next = ref.index;
+  }
+  list.youngest = ref.index;
+  ++list.count;
+  if (!recorded) {
+    Reached(Mark::kQuarantine);
+    ++quarantined_;
+  }
+  if (copy != nullptr) *copy = CopyRef{ref.index, slot.generation, id};
+  NotifyWaiters();
+  return recorded;
+}
+
+Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& copy) {
+  uint32_t index = copy.index;
+  {
+    MutexLock lock(mutex_);
+    const Slot& slot = slots_[index];
+    if (slot.generation != copy.generation) {
+      Reached(Mark::kOriginComplete);
+      return false;
+    }
+    if (slot.state == State::kQuarantined) {
+      index = RecordedAfter(slot);
+      if (index == kNone) {
+        Reached(Mark::kOriginUnknown);
+        return Unavailable("The mirror's last copy, on stream " + std::to_string(copy.stream) +
+                           ", could not be recorded, so no other stream can be ordered after it; "
+                           "copy on that stream again first.");
+      }
+      Reached(Mark::kOriginCovered);
+    }
+    ++slots_[index].pins;
+  }
+  Expected<void> waits = device_.WaitEvent(stream, *slots_[index].event);
+  MutexLock lock(mutex_);
+  Unpin(index);
+  if (!waits) return ErrorOf(waits);
+  ++stats_.stream_waits;
+  Reached(Mark::kStreamWait);
+  return true;
+}
+
+bool SlotRing::KnownComplete(const CopyRef& copy) const noexcept {
+  MutexLock lock(mutex_);
+  return slots_[copy.index].generation != copy.generation;
+}
+
+void SlotRing::AddTo(StagerStats& stats) const noexcept {
+  MutexLock lock(mutex_);
+  stats.stream_waits = stats_.stream_waits;
+  stats.slot_waits = stats_.slot_waits;
+  stats.growths = stats_.growths;
+  stats.growth_failures = stats_.growth_failures;
+  stats.slabs_retired = stats_.slabs_retired;
+  stats.slots_in_use = in_use_;
+  stats.slots_in_use_most = stats_.slots_in_use_most;
+  stats.slots_quarantined = quarantined_;
+  stats.pinned_bytes = arena_.pinned_bytes();
+  stats.pinned_bytes_most = stats_.pinned_bytes_most;
+}
+
+}  // namespace h2d::internal

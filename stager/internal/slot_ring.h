@@ -1,0 +1,206 @@
+// The ring: which slots are free, held, in flight or quarantined, and how that is learnt.
+#ifndef H2D_STAGER_INTERNAL_SLOT_RING_H_
+#define H2D_STAGER_INTERNAL_SLOT_RING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "h2d/device/device.h"
+#include "h2d/device/sync.h"
+#include "h2d/stager/internal/slab_arena.h"
+#include "h2d/stager/stager_options.h"
+#include "h2d/stager/stager_stats.h"
+
+namespace h2d::internal {
+
+// A slot that its holder may write and enqueue. Whoever holds one hands it to `Publish` or
+// `HandBack`, exactly once.
+struct SlotRef {
+  uint32_t index = 0;
+  std::span<std::byte> bytes;  // empty for a slot without memory
+};
+
+// A copy that was enqueued once, as a mirror remembers it: still that one, or long complete.
+struct CopyRef {
+  uint32_t index = 0;
+  uint64_t generation = 0;  // 0: none
+  StreamId stream = 0;
+};
+
+// The life of a slot: free, held (its holder writes and enqueues), in flight (its event was
+// recorded after its copy) or quarantined (the record failed), free again.
+//
+// A slot is memory, which is free as soon as its completion was observed, and an event, which is
+// reused only when nobody looks at it any more: whoever waits for an event outside the lock *pins*
+// the slot, so that no wait can catch a later record (I4). A generation that moved on says
+// complete.
+//
+// Completion is learnt only when nothing is known free, one sweep per stream: the middle of the
+// stream's list is asked, then the middle of its older half, down to the oldest. A completed event
+// also frees each other slot of its stream whose copy call had returned before this event's record
+// call began. Threads enqueue out of order, so the order of the list alone would not be sound; each
+// slot is stamped from one counter between its copy and its record, and the stamps tell.
+//
+// Thread-safe. One short lock, never held while waiting, allocating pinned memory or copying.
+class SlotRing {
+ public:
+  SlotRing(Device& device, const StagerOptions& options);
+
+  // Makes memory and events for `initial_slots` slots.
+  Expected<void> Prepare();
+
+  // A slot of `bytes` bytes (0: without memory), or nothing when none is free and the ring may not
+  // grow. Grows within the limits. Never waits. Errors: the device's; `kResourceExhausted` when
+  // nothing is in flight or held that could become free.
+  Expected<std::optional<SlotRef>> TryTake(uint64_t bytes);
+
+  // The same, but waits for one. Errors: also `kUnavailable` after `wait_timeout`.
+  Expected<SlotRef> TakeOrWait(uint64_t bytes);
+
+  // Returns a held slot of which nothing was enqueued.
+  void HandBack(const SlotRef& slot) noexcept;
+
+  // Ends the holding of a slot whose copy call (or other work) on `stream` has returned, however it
+  // ended: records its event there and puts it in flight. When the record fails, the slot is
+  // quarantined and the error returned. `copy` names the enqueued copy from then on, either way.
+  Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id, CopyRef* copy);
+
+  // Makes `stream` wait for `copy` alone unless it is known complete; answers whether it had to.
+  // Errors: `kUnavailable` when the copy's record failed and no later one stands in for it yet.
+  Expected<bool> MakeStreamWait(const Stream& stream, const CopyRef& copy);
+
+  // Whether `copy` was observed to be complete, without asking the device.
+  bool KnownComplete(const CopyRef& copy) const noexcept;
+
+  // Waits for every copy in flight, then hands idle memory to the device's cache. After an error of
+  // the device it returns: what may still be read is leaked when the ring dies.
+  void Drain() noexcept;
+
+  // Fills in the ring's part of the statistics.
+  void AddTo(StagerStats& stats) const noexcept;
+
+ private:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  // Events beyond `max_slots`, for slots whose memory is free but whose event is still looked at.
+  static constexpr uint32_t kSpareEvents = 64;
+
+  enum class State : uint8_t { kFree, kHeld, kInFlight, kQuarantined };
+
+  struct Slot {
+    std::optional<Event> event;
+    Run run;
+    uint64_t generation = 1;
+    uint64_t stamp = 0;  // drawn after the copy call returned and before the record call began
+    StreamId stream = 0;
+    uint32_t pins = 0;
+    uint32_t next = kNone;  // the next younger of the same stream
+    State state = State::kFree;
+  };
+
+  // The slots in flight or quarantined on one stream, oldest first.
+  struct StreamList {
+    StreamId id = 0;
+    uint32_t oldest = kNone;
+    uint32_t youngest = kNone;
+    uint32_t count = 0;
+  };
+
+  // What the ring lacks to serve a request, decided under the lock, allocated outside it.
+  struct Growth {
+    bool event = false;
+    uint64_t slab_bytes = 0;
+    std::vector<PinnedBuffer> retired;  // idle slabs that make room; they die outside the lock
+  };
+
+  // Slots pinned by a waiter, whose events it waits for.
+  struct WaitSet {
+    std::array<const Event*, StagerOptions::kMaxSlots> events;
+    std::array<uint32_t, StagerOptions::kMaxSlots> slots;
+    size_t count = 0;
+
+    std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
+  };
+
+  std::optional<SlotRef> TakeFree(uint64_t bytes) H2D_REQUIRES(mutex_);
+  Expected<std::optional<SlotRef>> TakeFreeOrSwept(uint64_t bytes) H2D_REQUIRES(mutex_);
+  std::optional<Growth> PlanGrowth(uint64_t bytes) H2D_REQUIRES(mutex_);
+  bool MakeRoomForSlab(uint64_t bytes, Growth& growth) H2D_REQUIRES(mutex_);
+  Expected<void> Grow(Growth growth);
+  void Commit(std::optional<Event> event, std::optional<PinnedBuffer> memory) H2D_REQUIRES(mutex_);
+
+  Expected<SlotRef> WaitForSlot(uint64_t bytes);
+  Expected<bool> Sweep(const StreamList& list) H2D_REQUIRES(mutex_);
+  Expected<void> SweepAll() H2D_REQUIRES(mutex_);
+  void Complete(uint32_t index) H2D_REQUIRES(mutex_);
+  void Free(uint32_t index) H2D_REQUIRES(mutex_);
+  StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_);
+  uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
+  void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
+  void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
+  bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);
+  Unexpected NothingCanBecomeFree(uint64_t bytes) const H2D_REQUIRES(mutex_);
+  void EndWait(const WaitSet& set, std::optional<size_t> complete) H2D_REQUIRES(mutex_);
+  void NotifyWaiters() H2D_REQUIRES(mutex_);
+
+  Device& device_;
+  const StagerOptions options_;
+
+  // Orders copy calls against record calls. Not under the lock: it is drawn between the two.
+  Atomic<uint64_t> clock_{0};
+  Wakeup wakeup_;
+
+  mutable Mutex mutex_;
+  SlabArena arena_ H2D_GUARDED_BY(mutex_);
+
+  // Sized once; the slots whose events were made come first. The lock guards them, but for the
+  // event and the stamp of a held slot, which are its holder's.
+  std::vector<Slot> slots_;
+  uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
+  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);
+  std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
+  size_t next_stream_ H2D_GUARDED_BY(mutex_) = 0;           // where the next sweep begins
+  uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
+  uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
+  uint32_t quarantined_ H2D_GUARDED_BY(mutex_) = 0;
+  uint32_t pinned_free_ H2D_GUARDED_BY(mutex_) = 0;  // free slots whose event is still looked at
+  uint32_t waiters_ H2D_GUARDED_BY(mutex_) = 0;
+  StagerStats stats_ H2D_GUARDED_BY(mutex_);
+};
+
+// Holds a slot until it is released to somebody, or hands it back.
+class HeldSlot {
+ public:
+  explicit HeldSlot(SlotRing& ring) noexcept : ring_(ring) {}
+  ~HeldSlot() { HandBack(); }
+  HeldSlot(const HeldSlot&) = delete;
+  HeldSlot& operator=(const HeldSlot&) = delete;
+
+  // Holds `slot` instead of what it held before.
+  void Hold(const SlotRef& slot) noexcept {
+    HandBack();
+    slot_ = slot;
+  }
+  SlotRef Release() noexcept { return *std::exchange(slot_, std::nullopt); }
+
+  explicit operator bool() const noexcept { return slot_.has_value(); }
+  const SlotRef& slot() const noexcept { return *slot_; }
+
+ private:
+  void HandBack() noexcept {
+    if (slot_) ring_.HandBack(*slot_);
+    slot_.reset();
+  }
+
+  SlotRing& ring_;
+  std::optional<SlotRef> slot_;
+};
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_SLOT_RING_H_

@@ -1,0 +1,213 @@
+// How the ring learns what has completed, and how it waits.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "h2d/stager/internal/slot_ring.h"
+#include "h2d/stager/internal/state_mark.h"
+
+namespace h2d::internal {
+
+SlotRing::StreamList& SlotRing::ListFor(StreamId stream) {
+  const auto found = std::find_if(streams_.begin(), streams_.end(),
+                                  [stream](const StreamList& list) { return list.id == stream; });
+  if (found != streams_.end()) return *found;
+  streams_.push_back(StreamList{.id = stream});
+  return streams_.back();
+}
+
+// One look at the middle of the list, then at the middle of its older half, down to the oldest, in
+// a single call of the device. Answers whether anything was freed.
+Expected<bool> SlotRing::Sweep(const StreamList& list) {
+  std::array<uint32_t, StagerOptions::kMaxSlots> recorded;
+  size_t count = 0;
+  for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
+    if (slots_[i].state == State::kInFlight) recorded[count++] = i;
+  }
+  if (count == 0) return false;
+
+  std::array<const Event*, 16> asked;
+  std::array<uint32_t, 16> slots;
+  size_t asks = 0;
+  for (size_t at = count / 2;; at /= 2) {
+    slots[asks] = recorded[at];
+    asked[asks++] = &*slots_[recorded[at]].event;
+    if (at == 0) break;
+  }
+  const auto complete = device_.WaitAny({asked.data(), asks}, WaitBounds{});
+  if (!complete) return Unexpected(complete.error());
+  if (!*complete) return false;
+  Complete(slots[**complete]);
+  return true;
+}
+
+Expected<void> SlotRing::SweepAll() {
+  std::array<StreamId, StagerOptions::kMaxSlots> ids;
+  const size_t count = std::min(streams_.size(), ids.size());
+  for (size_t i = 0; i < count; ++i) ids[i] = streams_[i].id;
+  for (size_t i = 0; i < count; ++i) {
+    const Expected<bool> freed = Sweep(ListFor(ids[i]));
+    if (!freed) return Unexpected(freed.error());
+  }
+  return {};
+}
+
+// Frees the slot whose event was seen complete and, with it, every slot of its stream whose copy
+// call returned before this event's record call began: the event stands for those copies too.
+void SlotRing::Complete(uint32_t index) {
+  const StreamId stream = slots_[index].stream;
+  const uint64_t stamp = slots_[index].stamp;
+  StreamList& list = ListFor(stream);
+  uint32_t previous = kNone;
+  uint32_t freed = 0;
+  for (uint32_t i = list.oldest; i != kNone;) {
+    const uint32_t next = slots_[i].next;
+    if (i != index && slots_[i].stamp >= stamp) {
+      previous = i;
+    } else {
+      (previous == kNone ? list.oldest : slots_[previous].next) = next;
+      if (list.youngest == i) list.youngest = previous;
+      --list.count;
+      if (slots_[i].state == State::kQuarantined) {
+        Reached(Mark::kQuarantineEnded);
+        --quarantined_;
+      }
+      Free(i);
+      ++freed;
+    }
+    i = next;
+  }
+  if (freed > 1) Reached(Mark::kCompletedInBatch);
+  if (list.count == 0) {
+    list = streams_.back();
+    streams_.pop_back();
+  }
+}
+
+// The memory is free at once; the event when nobody looks at it any more.
+void SlotRing::Free(uint32_t index) {
+  Slot& slot = slots_[index];
+  arena_.GiveBack(slot.run);
+  slot.run = Run();
+  slot.state = State::kFree;
+  ++slot.generation;
+  --in_use_;
+  if (slot.pins == 0) {
+    free_.push_back(index);
+  } else {
+    ++pinned_free_;
+  }
+  NotifyWaiters();
+}
+
+void SlotRing::Unpin(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (--slot.pins > 0 || slot.state != State::kFree) return;
+  --pinned_free_;
+  free_.push_back(index);
+  NotifyWaiters();
+}
+
+// A slot in flight on the same stream whose record stands for `slot`'s copy too, or `kNone`.
+uint32_t SlotRing::RecordedAfter(const Slot& slot) const {
+  for (const StreamList& list : streams_) {
+    if (list.id != slot.stream) continue;
+    for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
+      if (slots_[i].state == State::kInFlight && slots_[i].stamp > slot.stamp) return i;
+    }
+  }
+  return kNone;
+}
+
+void SlotRing::PinAllInFlight(WaitSet& set) {
+  set.count = 0;
+  for (const StreamList& list : streams_) {
+    for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
+      if (slots_[i].state != State::kInFlight) continue;
+      ++slots_[i].pins;
+      set.events[set.count] = &*slots_[i].event;
+      set.slots[set.count++] = i;
+    }
+  }
+}
+
+void SlotRing::EndWait(const WaitSet& set, std::optional<size_t> complete) {
+  // A pinned slot is not recycled: in flight, it still is the copy that was waited for.
+  if (complete && slots_[set.slots[*complete]].state == State::kInFlight) {
+    Complete(set.slots[*complete]);
+  }
+  for (size_t i = 0; i < set.count; ++i) Unpin(set.slots[i]);
+}
+
+void SlotRing::NotifyWaiters() {
+  if (waiters_ > 0) wakeup_.Notify();
+}
+
+Expected<SlotRef> SlotRing::TakeOrWait(uint64_t bytes) {
+  auto taken = TryTake(bytes);
+  if (!taken) return ErrorOf(taken);
+  if (*taken) return **taken;
+  {
+    MutexLock lock(mutex_);
+    ++waiters_;
+    ++stats_.slot_waits;
+  }
+  Reached(Mark::kWaitedForSlot);
+  Expected<SlotRef> slot = WaitForSlot(bytes);
+  MutexLock lock(mutex_);
+  --waiters_;
+  return slot;
+}
+
+Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
+  const std::chrono::nanoseconds end = device_.Now() + options_.wait_timeout;
+  for (;;) {
+    // Read before trying: whatever is handed back after the try moves the epoch on.
+    const uint64_t epoch = wakeup_.Epoch();
+    auto taken = TryTake(bytes);
+    if (!taken) return ErrorOf(taken);
+    if (*taken) return **taken;
+    WaitSet set;
+    {
+      MutexLock lock(mutex_);
+      PinAllInFlight(set);
+    }
+    const std::chrono::nanoseconds left = end - device_.Now();
+    auto complete = device_.WaitAny(set.view(), {left, &wakeup_, epoch});
+    {
+      MutexLock lock(mutex_);
+      EndWait(set, complete ? *complete : std::nullopt);
+    }
+    if (!complete) return ErrorOf(complete);
+    if (!*complete && device_.Now() >= end) {
+      return Unavailable("No slot of " + std::to_string(bytes) +
+                         " bytes became free within wait_timeout, " +
+                         std::to_string(options_.wait_timeout.count()) + " ns.");
+    }
+  }
+}
+
+void SlotRing::Drain() noexcept {
+  for (;;) {
+    WaitSet set;
+    {
+      MutexLock lock(mutex_);
+      if (!SweepAll()) return;
+      PinAllInFlight(set);
+    }
+    if (set.count == 0) break;
+    const auto complete = device_.WaitAny(set.view(), {.timeout = std::chrono::hours(1)});
+    MutexLock lock(mutex_);
+    EndWait(set, complete ? *complete : std::nullopt);
+    if (!complete) return;
+  }
+  for (;;) {
+    std::optional<PinnedBuffer> idle;  // dies, into the device's cache, outside the lock
+    MutexLock lock(mutex_);
+    idle = arena_.RemoveIdleSlab();
+    if (!idle) return;
+  }
+}
+
+}  // namespace h2d::internal

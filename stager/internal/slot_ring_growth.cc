@@ -1,0 +1,124 @@
+// How the ring grows: it never waits, and gives idle memory back only to make room.
+#include <algorithm>
+#include <utility>
+
+#include "h2d/device/checked_size.h"
+#include "h2d/stager/internal/slot_ring.h"
+#include "h2d/stager/internal/state_mark.h"
+
+namespace h2d::internal {
+namespace {
+
+// Larger slabs take the driver longer than a step lasts (1 MiB: 0.84 ms, 16 MiB: 8.3 ms, measured
+// on an H200), so one is larger only when one value is.
+constexpr uint64_t kMaxSlabBytes = uint64_t{1} << 20;
+
+uint64_t InBlocks(uint64_t bytes) noexcept {
+  return RoundedUp(bytes, SlabArena::kBlockBytes).value_or(~uint64_t{0});
+}
+
+}  // namespace
+
+Expected<void> SlotRing::Prepare() {
+  const uint64_t slot = InBlocks(options_.slot_bytes);
+  const uint64_t slots_a_slab = std::max<uint64_t>(1, kMaxSlabBytes / slot);
+  for (uint64_t left = options_.initial_slots; left > 0;) {
+    const uint64_t slots = std::min(left, slots_a_slab);
+    auto memory = device_.AllocatePinned(slots * slot);
+    if (!memory) return ErrorOf(memory);
+    MutexLock lock(mutex_);
+    Commit(std::nullopt, std::move(*memory));
+    left -= slots;
+  }
+  for (uint32_t i = 0; i < options_.initial_slots; ++i) {
+    auto event = device_.CreateEvent();
+    if (!event) return ErrorOf(event);
+    MutexLock lock(mutex_);
+    Commit(std::move(*event), std::nullopt);
+  }
+  return {};
+}
+
+// What to allocate so that a slot of `bytes` bytes can be taken, or nothing when the limits or the
+// slots in use forbid it.
+std::optional<SlotRing::Growth> SlotRing::PlanGrowth(uint64_t bytes) {
+  Growth growth;
+  if (in_use_ >= options_.max_slots) return std::nullopt;
+  growth.event = free_.empty();
+  if (growth.event && events_made_ == slots_.size()) return std::nullopt;
+  if (bytes > 0 && !arena_.Fits(bytes) && !MakeRoomForSlab(bytes, growth)) return std::nullopt;
+  reserved_bytes_ += growth.slab_bytes;
+  return growth;
+}
+
+// Sizes the next slab: as much again as there is, between a usual slot and 1 MiB, but never less
+// than the value needs nor more than the limit leaves. Idle slabs give way when it leaves too
+// little: memory idle in one size must not keep another from being served (I10).
+bool SlotRing::MakeRoomForSlab(uint64_t bytes, Growth& growth) {
+  const uint64_t needed = InBlocks(bytes);
+  const uint64_t owned = arena_.pinned_bytes() + reserved_bytes_;
+  const uint64_t limit = options_.max_pinned_bytes;
+  if (needed > limit || owned - arena_.idle_bytes() > limit - needed) return false;
+  while (arena_.pinned_bytes() + reserved_bytes_ > limit - needed) {
+    growth.retired.push_back(std::move(*arena_.RemoveIdleSlab()));
+    ++stats_.slabs_retired;
+    Reached(Mark::kSlabRetired);
+  }
+  const uint64_t room = limit - arena_.pinned_bytes() - reserved_bytes_;
+  const uint64_t usual =
+      std::max(InBlocks(options_.slot_bytes), std::min(arena_.pinned_bytes(), kMaxSlabBytes));
+  const uint64_t wanted = std::min(usual, std::max(kMaxSlabBytes, needed));
+  growth.slab_bytes =
+      std::max(needed, std::min(wanted, room / SlabArena::kBlockBytes * SlabArena::kBlockBytes));
+  return true;
+}
+
+Expected<void> SlotRing::Grow(Growth growth) {
+  growth.retired.clear();
+  std::optional<Event> event;
+  std::optional<PinnedBuffer> memory;
+  Expected<void> result;
+  if (growth.event) {
+    auto made = device_.CreateEvent();
+    if (made) {
+      event.emplace(std::move(*made));
+    } else {
+      result = ErrorOf(made);
+    }
+  }
+  if (growth.slab_bytes > 0 && result) {
+    auto allocated = device_.AllocatePinned(growth.slab_bytes);
+    if (allocated) {
+      memory.emplace(std::move(*allocated));
+    } else {
+      result = ErrorOf(allocated);
+    }
+  }
+  MutexLock lock(mutex_);
+  reserved_bytes_ -= growth.slab_bytes;
+  if (!result) {
+    Reached(Mark::kGrowthRefused);
+    ++stats_.growth_failures;
+  } else if (growth.slab_bytes > 0) {
+    Reached(streams_.empty() ? Mark::kGrowth : Mark::kGrowthUnderPressure);
+    ++stats_.growths;
+  }
+  Commit(std::move(event), std::move(memory));
+  NotifyWaiters();
+  return result;
+}
+
+// Takes over what was allocated, also when the other half of a growth failed.
+void SlotRing::Commit(std::optional<Event> event, std::optional<PinnedBuffer> memory) {
+  // Several threads may have made events at once; one too many is destroyed.
+  if (event && events_made_ < slots_.size()) {
+    slots_[events_made_].event = std::move(event);
+    free_.push_back(events_made_++);
+  }
+  if (memory) {
+    arena_.AddSlab(std::move(*memory));
+    stats_.pinned_bytes_most = std::max(stats_.pinned_bytes_most, arena_.pinned_bytes());
+  }
+}
+
+}  // namespace h2d::internal

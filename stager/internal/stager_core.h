@@ -1,0 +1,119 @@
+// What a stager, its mirrors and its leases share: the device, the ring, and how a copy is made.
+#ifndef H2D_STAGER_INTERNAL_STAGER_CORE_H_
+#define H2D_STAGER_INTERNAL_STAGER_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "h2d/device/device.h"
+#include "h2d/device/process.h"
+#include "h2d/device/sync.h"
+#include "h2d/stager/copy_outcome.h"
+#include "h2d/stager/image.h"
+#include "h2d/stager/internal/image_bytes.h"
+#include "h2d/stager/internal/mirror_registry.h"
+#include "h2d/stager/internal/mirror_state.h"
+#include "h2d/stager/internal/slot_ring.h"
+#include "h2d/stager/internal/wait_for_slot.h"
+#include "h2d/stager/stager_options.h"
+#include "h2d/stager/stager_stats.h"
+
+namespace h2d::internal {
+
+// Thread-safe. Lives until the last of stager, mirrors and leases is gone; `Close` ends its work
+// when the stager is.
+class StagerCore {
+ public:
+  StagerCore(std::shared_ptr<Device> device, const StagerOptions& options);
+
+  Expected<void> Prepare() { return ring_.Prepare(); }
+  void Close() noexcept;
+
+  Expected<CopyOutcome> CopyPlain(const Destination& destination, const HostImage& image,
+                                  const Stream& stream, WaitForSlot wait);
+  Expected<CopyOutcome> CopyMirrored(MirrorState& mirror, const HostImage& image,
+                                     const Stream& stream, WaitForSlot wait);
+  Expected<void> RecordMirror(MirrorState& mirror, const HostImage& image, const Stream& stream);
+  Expected<bool> Matches(MirrorState& mirror, const HostImage& image) const;
+  void Invalidate(MirrorState& mirror) noexcept;
+  Expected<void> Rebind(MirrorState& mirror, const Destination& destination) const;
+
+  // A slot for its holder to write; nothing when `wait` is `kNo` and none is free.
+  Expected<std::optional<SlotRef>> Acquire(uint64_t bytes, WaitForSlot wait);
+  void DropLease(const SlotRef& slot) noexcept;
+
+  // Ends a lease. `*consumed` says afterwards whether the slot is gone; when a call is refused
+  // before anything was enqueued, it is not.
+  Expected<CopyOutcome> SubmitPlain(const SlotRef& slot, const Destination& destination,
+                                    const Stream& stream, bool* consumed);
+  Expected<CopyOutcome> SubmitMirrored(const SlotRef& slot, MirrorState& mirror,
+                                       const Stream& stream, bool* consumed);
+
+  StagerStats Stats() const noexcept;
+  const StagerOptions& options() const noexcept { return options_; }
+  const std::shared_ptr<MirrorRegistry>& registry() const noexcept { return registry_; }
+  bool in_own_process() const noexcept { return process_ == CurrentProcess(); }
+
+  // Errors: the stager is gone, or this is a forked child.
+  Expected<void> CheckAlive() const;
+
+ private:
+  // A slot ready to be enqueued: `bytes` of it go to `to`.
+  struct Filled {
+    SlotRef slot;
+    std::span<const std::byte> bytes;
+    DevicePtr to;
+  };
+
+  // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
+  // run all the same. `*copy` names it afterwards.
+  Expected<void> Enqueue(const Filled& filled, const Stream& stream, StreamId id, CopyRef* copy);
+
+  Expected<StreamId> CheckStream(const Stream& stream) const;
+  Expected<std::optional<SlotRef>> Take(uint64_t bytes, WaitForSlot wait);
+  Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes);
+  Expected<CopyOutcome> SendPlain(const Filled& filled, const Stream& stream, StreamId id);
+  Expected<CopyOutcome> SendMirrored(MirrorState& mirror, const ImageBytes& image, ByteSpan span,
+                                     const Filled& filled, const Stream& stream, StreamId id)
+      H2D_REQUIRES(mirror.mutex());
+  Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream, StreamId id)
+      H2D_REQUIRES(mirror.mutex());
+  Filled FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span, DevicePtr base);
+
+  Expected<CopyOutcome> Issued(uint64_t asked, uint64_t sent) noexcept;
+  Expected<CopyOutcome> WouldBlock() noexcept;
+  template <class T>
+  Expected<T> Counted(Expected<T> result) noexcept;
+
+  Expected<CopyOutcome> TryCopyPlain(const Destination& destination, const HostImage& image,
+                                     const Stream& stream, WaitForSlot wait);
+  Expected<CopyOutcome> TryCopyMirrored(MirrorState& mirror, const HostImage& image,
+                                        const Stream& stream, WaitForSlot wait);
+  Expected<std::optional<CopyOutcome>> TryMirrored(MirrorState& mirror, const HostImage& image,
+                                                   const Stream& stream, HeldSlot& held,
+                                                   uint64_t* wanted) H2D_REQUIRES(mirror.mutex());
+  Expected<bool> TryRecord(MirrorState& mirror, const HostImage& image, const Stream& stream,
+                           HeldSlot& held) H2D_REQUIRES(mirror.mutex());
+
+  const std::shared_ptr<Device> device_;
+  const StagerOptions options_;
+  const ProcessEpoch process_ = CurrentProcess();
+  const std::shared_ptr<MirrorRegistry> registry_;
+  Atomic<uint32_t> closed_{0};
+  SlotRing ring_;
+
+  // The counters of StagerStats that are not the ring's.
+  Atomic<uint64_t> issued_{0};
+  Atomic<uint64_t> trimmed_{0};
+  Atomic<uint64_t> skipped_{0};
+  Atomic<uint64_t> would_block_{0};
+  Atomic<uint64_t> errors_{0};
+  Atomic<uint64_t> bytes_asked_{0};
+  Atomic<uint64_t> bytes_sent_{0};
+};
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_STAGER_CORE_H_

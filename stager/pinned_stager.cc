@@ -1,0 +1,66 @@
+#include "h2d/stager/pinned_stager.h"
+
+#include <utility>
+
+#include "h2d/stager/internal/checked_image.h"
+#include "h2d/stager/internal/stager_core.h"
+
+namespace h2d {
+
+Expected<std::unique_ptr<PinnedStager>> PinnedStager::Create(std::shared_ptr<Device> device,
+                                                             const StagerOptions& options) {
+  if (device == nullptr) return InvalidArgument("The stager's device is null.");
+  Expected<void> valid = Validate(options);
+  if (!valid) return ErrorOf(valid);
+  auto core = std::make_shared<internal::StagerCore>(std::move(device), options);
+  Expected<void> prepared = core->Prepare();
+  if (!prepared) return ErrorOf(prepared);
+  return std::unique_ptr<PinnedStager>(new PinnedStager(std::move(core)));
+}
+
+PinnedStager::PinnedStager(std::shared_ptr<internal::StagerCore> core) noexcept
+    : core_(std::move(core)) {}
+
+PinnedStager::~PinnedStager() { core_->Close(); }
+
+Expected<H2DMirror> PinnedStager::NewMirror(const Destination& destination) {
+  if (auto alive = core_->CheckAlive(); !alive) return ErrorOf(alive);
+  auto bytes = internal::CheckedMirrorDestination(destination);
+  if (!bytes) return ErrorOf(bytes);
+  auto state = internal::MirrorState::Create(core_, destination, *bytes);
+  if (!state) return ErrorOf(state);
+  return H2DMirror(std::move(*state));
+}
+
+Expected<CopyOutcome> PinnedStager::CopyImage(const Destination& destination,
+                                              const internal::HostImage& image,
+                                              const Stream& stream, internal::WaitForSlot wait) {
+  return core_->CopyPlain(destination, image, stream, wait);
+}
+
+Expected<CopyOutcome> PinnedStager::CopyImage(H2DMirror& mirror, const internal::HostImage& image,
+                                              const Stream& stream, internal::WaitForSlot wait) {
+  Expected<void> own = mirror.CheckMadeBy(core_.get());
+  if (!own) return ErrorOf(own);
+  return core_->CopyMirrored(*mirror.state_, image, stream, wait);
+}
+
+Expected<SlotLease> PinnedStager::Acquire(uint64_t bytes) {
+  auto slot = core_->Acquire(bytes, internal::WaitForSlot::kYes);
+  if (!slot) return ErrorOf(slot);
+  return SlotLease(core_, **slot);
+}
+
+Expected<std::optional<SlotLease>> PinnedStager::TryAcquire(uint64_t bytes) {
+  auto slot = core_->Acquire(bytes, internal::WaitForSlot::kNo);
+  if (!slot) return ErrorOf(slot);
+  std::optional<SlotLease> lease;
+  if (*slot) lease.emplace(SlotLease(core_, **slot));
+  return lease;
+}
+
+StagerStats PinnedStager::stats() const noexcept { return core_->Stats(); }
+
+const StagerOptions& PinnedStager::options() const noexcept { return core_->options(); }
+
+}  // namespace h2d
