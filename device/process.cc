@@ -10,8 +10,8 @@ namespace {
 std::atomic<ProcessEpoch> epoch{1};
 
 // Registered before main; a child counts on from its parent's epoch.
-const int registered = pthread_atfork(
-    nullptr, nullptr, [] { epoch.fetch_add(1, std::memory_order_relaxed); });
+const int registered =
+    pthread_atfork(nullptr, nullptr, [] { epoch.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 
