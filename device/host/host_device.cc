@@ -108,11 +108,11 @@ Stream HostDevice::NewStream() const noexcept {
   return Stream::ForBackend(nullptr, StreamKind::kOrdinary, NextStreamId(), identity_.device_tag);
 }
 
-Stream HostDevice::LegacyDefaultStream() const noexcept {
+Stream HostDevice::LegacyStream() const noexcept {
   return Stream::ForBackend(nullptr, StreamKind::kLegacyDefault, 0, identity_.device_tag);
 }
 
-Stream HostDevice::PerThreadDefaultStream() const noexcept {
+Stream HostDevice::PerThreadStream() const noexcept {
   return Stream::ForBackend(nullptr, StreamKind::kPerThreadDefault, 0, identity_.device_tag);
 }
 

@@ -48,8 +48,8 @@ class HostDevice final : public Device {
 
   // A name no stream of this process had before. It needs no destruction.
   Stream NewStream() const noexcept;
-  Stream LegacyDefaultStream() const noexcept;
-  Stream PerThreadDefaultStream() const noexcept;
+  Stream LegacyStream() const noexcept;
+  Stream PerThreadStream() const noexcept;
 
   [[nodiscard]] Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
   [[nodiscard]] Expected<void> Trim() override;

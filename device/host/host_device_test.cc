@@ -98,9 +98,9 @@ TEST_F(HostDeviceTest, ARefusedBatchCopiesNoneOfItsEntries) {
   ExpectInvalid(device_->CopyBatchAsync({}, stream_));
   ExpectInvalid(device_->CopyBatchAsync(with_an_empty_one, stream_));
   ExpectInvalid(device_->CopyBatchAsync(with_a_null_one, stream_));
-  ExpectInvalid(device_->CopyBatchAsync(entries, device_->LegacyDefaultStream()));
+  ExpectInvalid(device_->CopyBatchAsync(entries, device_->LegacyStream()));
   EXPECT_EQ(destination_, Filled(0));
-  EXPECT_TRUE(device_->CopyBatchAsync(entries, device_->PerThreadDefaultStream()));
+  EXPECT_TRUE(device_->CopyBatchAsync(entries, device_->PerThreadStream()));
   EXPECT_EQ(destination_, Filled(1));
 }
 
@@ -183,14 +183,13 @@ TEST_F(HostDeviceTest, AWakeupEndsAWaitThatHasNoOtherEnd) {
 
 TEST_F(HostDeviceTest, StreamsHaveIdentitiesOfTheirOwnAndAreNeverCaptured) {
   const std::shared_ptr<HostDevice> other = HostDevice::Create();
-  const std::pair<HostDevice*, Stream> streams[] = {
-      {device_.get(), stream_},
-      {device_.get(), device_->NewStream()},
-      {device_.get(), device_->LegacyDefaultStream()},
-      {device_.get(), device_->PerThreadDefaultStream()},
-      {other.get(), other->NewStream()},
-      {other.get(), other->LegacyDefaultStream()},
-      {other.get(), other->PerThreadDefaultStream()}};
+  const std::pair<HostDevice*, Stream> streams[] = {{device_.get(), stream_},
+                                                    {device_.get(), device_->NewStream()},
+                                                    {device_.get(), device_->LegacyStream()},
+                                                    {device_.get(), device_->PerThreadStream()},
+                                                    {other.get(), other->NewStream()},
+                                                    {other.get(), other->LegacyStream()},
+                                                    {other.get(), other->PerThreadStream()}};
   std::set<StreamId> ids{0};
   for (const auto& [device, stream] : streams) {
     const Expected<StreamStatus> status = device->Inspect(stream);
@@ -202,7 +201,7 @@ TEST_F(HostDeviceTest, StreamsHaveIdentitiesOfTheirOwnAndAreNeverCaptured) {
 }
 
 TEST_F(HostDeviceTest, ThePerThreadStreamIsAnotherOneInEachThread) {
-  const Stream stream = device_->PerThreadDefaultStream();
+  const Stream stream = device_->PerThreadStream();
   StreamId there = 0;
   std::thread([&] { there = device_->Inspect(stream)->id; }).join();
   EXPECT_NE(device_->Inspect(stream)->id, there);
