@@ -27,7 +27,7 @@ void SlabArena::AddSlab(PinnedBuffer memory) {
   pinned_bytes_ += bytes.size();
 }
 
-std::optional<Run> SlabArena::Take(uint64_t bytes) noexcept {
+std::optional<BlockRun> SlabArena::Take(uint64_t bytes) noexcept {
   const uint64_t wanted = (bytes - 1) / kBlockBytes + 1;
   if (wanted > std::numeric_limits<uint32_t>::max()) return std::nullopt;
   const auto slabs = static_cast<uint32_t>(slabs_.size());
@@ -41,12 +41,12 @@ std::optional<Run> SlabArena::Take(uint64_t bytes) noexcept {
   return std::nullopt;
 }
 
-std::optional<Run> SlabArena::TakeFrom(uint32_t slab, uint32_t blocks) noexcept {
+std::optional<BlockRun> SlabArena::TakeFrom(uint32_t slab, uint32_t blocks) noexcept {
   Slab& from = slabs_[slab];
   if (!from.memory || from.free_blocks < blocks) return std::nullopt;
   for (auto run = from.free.begin(); run != from.free.end(); ++run) {
     if (run->blocks < blocks) continue;
-    const Run taken{slab, run->first_block, blocks};
+    const BlockRun taken{slab, run->first_block, blocks};
     run->first_block += blocks;
     run->blocks -= blocks;
     if (run->blocks == 0) from.free.erase(run);
@@ -72,7 +72,7 @@ uint64_t SlabArena::idle_bytes() const noexcept {
   return bytes;
 }
 
-void SlabArena::GiveBack(const Run& run) noexcept {
+void SlabArena::GiveBack(const BlockRun& run) noexcept {
   if (run.blocks == 0) return;
   Slab& slab = slabs_[run.slab];
   slab.free_blocks += run.blocks;
@@ -95,7 +95,7 @@ void SlabArena::GiveBack(const Run& run) noexcept {
   }
 }
 
-std::span<std::byte> SlabArena::BytesOf(const Run& run, uint64_t bytes) const noexcept {
+std::span<std::byte> SlabArena::BytesOf(const BlockRun& run, uint64_t bytes) const noexcept {
   return {slabs_[run.slab].data + run.first_block * kBlockBytes, bytes};
 }
 

@@ -13,7 +13,7 @@
 namespace h2d::internal {
 
 // A run of blocks of one slab. A default run has no memory.
-struct Run {
+struct BlockRun {
   uint32_t slab = 0;
   uint32_t first_block = 0;
   uint32_t blocks = 0;
@@ -37,10 +37,10 @@ class SlabArena {
   void AddSlab(PinnedBuffer memory);
 
   // A run of at least `bytes` bytes (not 0), or nothing when no slab has one.
-  std::optional<Run> Take(uint64_t bytes) noexcept;
+  std::optional<BlockRun> Take(uint64_t bytes) noexcept;
   bool Fits(uint64_t bytes) const noexcept;
-  void GiveBack(const Run& run) noexcept;
-  std::span<std::byte> BytesOf(const Run& run, uint64_t bytes) const noexcept;
+  void GiveBack(const BlockRun& run) noexcept;
+  std::span<std::byte> BytesOf(const BlockRun& run, uint64_t bytes) const noexcept;
 
   // Removes one slab of which no run is taken and hands it out, or nothing when there is none.
   std::optional<PinnedBuffer> RemoveIdleSlab() noexcept;
@@ -64,7 +64,7 @@ class SlabArena {
     bool idle() const noexcept { return memory && free_blocks == blocks; }
   };
 
-  std::optional<Run> TakeFrom(uint32_t slab, uint32_t blocks) noexcept;
+  std::optional<BlockRun> TakeFrom(uint32_t slab, uint32_t blocks) noexcept;
 
   const uint32_t max_runs_;
   uint64_t pinned_bytes_ = 0;

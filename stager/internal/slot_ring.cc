@@ -19,9 +19,9 @@ SlotRing::SlotRing(Device& device, const StagerOptions& options)
 
 std::optional<SlotRef> SlotRing::TakeFree(uint64_t bytes) {
   if (in_use_ >= options_.max_slots || free_.empty()) return std::nullopt;
-  Run run;
+  BlockRun run;
   if (bytes > 0) {
-    const std::optional<Run> taken = arena_.Take(bytes);
+    const std::optional<BlockRun> taken = arena_.Take(bytes);
     if (!taken) return std::nullopt;
     run = *taken;
   }

@@ -94,7 +94,7 @@ class SlotRing {
 
   struct Slot {
     std::optional<Event> event;
-    Run run;
+    BlockRun run;
     uint64_t generation = 1;
     uint64_t stamp = 0;  // drawn after the copy call returned and before the record call began
     StreamId stream = 0;

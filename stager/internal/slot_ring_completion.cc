@@ -89,7 +89,7 @@ void SlotRing::Complete(uint32_t index) {
 void SlotRing::Free(uint32_t index) {
   Slot& slot = slots_[index];
   arena_.GiveBack(slot.run);
-  slot.run = Run();
+  slot.run = BlockRun();
   slot.state = State::kFree;
   ++slot.generation;
   --in_use_;
