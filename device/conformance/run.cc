@@ -1,0 +1,108 @@
+#include "h2d/device/conformance/run.h"
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "h2d/device/conformance/answers.h"
+
+namespace h2d::conformance {
+namespace {
+
+const Backend* backend_under_test = nullptr;
+
+// Judges each test against the exclusions, also over several repetitions, and prints a line each.
+class Judge final : public testing::EmptyTestEventListener {
+ public:
+  bool passed() const { return bad_ == 0 && passed_ + excluded_ + skipped_ > 0; }
+
+  void OnTestPartResult(const testing::TestPartResult& part) override {
+    if (!part.passed()) messages_ += std::string("    ") + part.message() + "\n";
+  }
+
+  void OnTestEnd(const testing::TestInfo& info) override {
+    const std::string name = std::string(info.test_suite_name()) + "." + info.name();
+    const Exclusion* const exclusion = FindExclusion(backend_under_test->exclusions, name);
+    const testing::TestResult& result = *info.result();
+    if (exclusion != nullptr) met_.insert(exclusion);
+    if (result.Skipped()) {
+      std::printf("skipped   %s\n%s", name.c_str(), messages_.c_str());
+      ++skipped_;
+    } else if (exclusion == nullptr) {
+      JudgeExpected(name, result);
+    } else {
+      JudgeExcluded(name, *exclusion, result);
+    }
+    messages_.clear();
+    std::fflush(stdout);
+  }
+
+  void OnTestProgramEnd(const testing::UnitTest& unit_test) override {
+    const bool all_ran = unit_test.test_to_run_count() == unit_test.total_test_count();
+    for (const Exclusion& exclusion : backend_under_test->exclusions) {
+      if (!all_ran || met_.contains(&exclusion)) continue;
+      std::printf("STALE     the exclusion of %s names no test\n", exclusion.test.c_str());
+      ++bad_;
+    }
+    for (const auto& [question, seen] : AnswersSeen()) {
+      std::printf("answers   %s\n", question.c_str());
+      for (const std::string& answer : seen) std::printf("            %s\n", answer.c_str());
+    }
+    std::printf("conformance of %s: %d passed, %d excluded, %d skipped, %d bad\n",
+                backend_under_test->name.c_str(), passed_, excluded_, skipped_, bad_);
+  }
+
+ private:
+  void JudgeExpected(const std::string& name, const testing::TestResult& result) {
+    if (result.Passed()) {
+      std::printf("passed    %s (%lld ms)\n", name.c_str(),
+                  static_cast<long long>(result.elapsed_time()));
+      ++passed_;
+      return;
+    }
+    std::printf("FAILED    %s\n%s", name.c_str(), messages_.c_str());
+    ++bad_;
+  }
+
+  void JudgeExcluded(const std::string& name, const Exclusion& exclusion,
+                     const testing::TestResult& result) {
+    if (result.Passed()) {
+      std::printf("FAILED    %s passed, although it is excluded: %s\n", name.c_str(),
+                  exclusion.reason.c_str());
+      ++bad_;
+      return;
+    }
+    std::printf("excluded  %s: %s\n", name.c_str(), exclusion.reason.c_str());
+    ++excluded_;
+  }
+
+  std::string messages_;
+  std::set<const Exclusion*> met_;
+  int passed_ = 0;
+  int excluded_ = 0;
+  int skipped_ = 0;
+  int bad_ = 0;
+};
+
+}  // namespace
+
+const Backend& BackendUnderTest() { return *backend_under_test; }
+
+int RunConformance(int argc, char** argv, Backend backend) {
+  testing::InitGoogleTest(&argc, argv);
+  backend_under_test = &backend;
+  auto judge = std::make_unique<Judge>();
+  const Judge& verdict = *judge;
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(judge.release());
+  // GoogleTest counts the failures of excluded tests; the judge does not.
+  [[maybe_unused]] const int failures = RUN_ALL_TESTS();
+  const bool passed = verdict.passed();
+  backend_under_test = nullptr;
+  return passed ? 0 : 1;
+}
+
+}  // namespace h2d::conformance
