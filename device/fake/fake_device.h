@@ -226,7 +226,7 @@ class FakeDevice final : public Device {
   // Lets virtual time pass until nothing can run; answers how many operations remain (on held
   // streams, or waiting for one).
   size_t RunUntilIdle();
-  VirtualTime Now() const;
+  VirtualTime Now() const noexcept override;
   // The host works for `duration`: what completes meanwhile completes.
   void AdvanceTime(VirtualTime duration);
 

@@ -1,0 +1,196 @@
+#include "h2d/device/fake/internal/detector.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace h2d::fake_internal {
+
+using AccessRecord = h2d::fake_internal::Access;
+
+LaneIndex Detector::AddLane(std::string name, bool host) {
+  const auto lane = static_cast<LaneIndex>(lanes_.size());
+  names_.lanes.push_back(std::move(name));
+  lanes_.emplace_back().host = host;
+  lanes_.back().clock.Set(lane, host ? 1 : 0);
+  return lane;
+}
+
+LaneIndex Detector::AddHostLane(std::string name) { return AddLane(std::move(name), true); }
+LaneIndex Detector::AddStreamLane(std::string name) { return AddLane(std::move(name), false); }
+
+void Detector::Tick(LaneIndex lane) {
+  Clock& clock = lanes_[lane].clock;
+  clock.Set(lane, clock.at(lane) + 1);
+}
+
+void Detector::Acquire(LaneIndex lane, const Clock& clock, const OperationInfo& now) {
+  if (!enabled_) return;
+  lanes_[lane].clock.Join(clock);
+  Observe(clock, now);
+}
+
+void Detector::Observe(const Clock& clock, const OperationInfo& now) {
+  const auto lanes = static_cast<LaneIndex>(std::min(clock.lanes(), lanes_.size()));
+  for (LaneIndex seen = 0; seen < lanes; ++seen) {
+    auto& watched = lanes_[seen].watched;
+    while (!watched.empty() && clock.Contains(watched.front()->epoch)) {
+      Compare(*watched.front(), now);
+      Forget(*watched.front());
+      watched.pop_front();
+    }
+  }
+}
+
+Epoch Detector::BeginIssue(LaneIndex host, LaneIndex stream) {
+  Clock& clock = lanes_[stream].clock;
+  if (enabled_) clock.Join(lanes_[host].clock);
+  return {stream, clock.at(stream) + 1};
+}
+
+void Detector::EndIssue(LaneIndex host, Epoch epoch) {
+  lanes_[epoch.lane].clock.Set(epoch.lane, epoch.time);
+  if (enabled_) Tick(host);
+}
+
+void Detector::Access(Shadow& shadow, const AccessRef& access, const MemoryRef& memory, bool writes,
+                      const Order& order) {
+  judged_ = memory;
+  const uint64_t end = memory.offset + memory.bytes;
+  if (writes) {
+    shadow.Write(memory.offset, end, access, order, *this);
+  } else {
+    shadow.Read(memory.offset, end, access, order, *this);
+  }
+}
+
+bool Detector::ReleaseBlock(PinnedBlock& block, const AccessRef& access, const Order& order) {
+  // Nothing is compared after this: the memory's next owner writes as he likes.
+  for (Lane& lane : lanes_) {
+    for (const AccessRef& read : lane.watched) {
+      if (read->from < block.data.get() || read->from >= block.data.get() + block.bytes) continue;
+      Compare(*read, access->op);
+      Forget(*read);
+    }
+  }
+  releasing_ = true;
+  conflict_ = false;
+  Access(block.shadow, access, block.Ref(block.data.get(), block.bytes), true, order);
+  releasing_ = false;
+  return !conflict_;
+}
+
+void Detector::Watch(const AccessRef& access, const std::byte* from, uint64_t bytes) {
+  access->from = from;
+  access->expected.assign(from, from + bytes);
+  watched_bytes_ += bytes + sizeof(AccessRecord);
+  auto& watched = lanes_[access->epoch.lane].watched;
+  watched.push_back(access);
+  while (watched_bytes_ > kMaxWatchedBytes && watched.size() > 1) {
+    Forget(*watched.front());
+    watched.pop_front();
+  }
+}
+
+void Detector::Forget(AccessRecord& access) {
+  if (access.expected.empty()) return;
+  watched_bytes_ -= access.expected.size() + sizeof(AccessRecord);
+  access.expected = {};
+}
+
+void Detector::Compare(AccessRecord& access, const OperationInfo& now) {
+  if (access.expected.empty() || access.reported) return;
+  const uint64_t bytes = access.expected.size();
+  if (std::memcmp(access.expected.data(), access.from, bytes) == 0) return;
+  uint64_t first = 0;
+  while (access.expected[first] == access.from[first]) ++first;
+  uint64_t last = bytes;
+  while (access.expected[last - 1] == access.from[last - 1]) --last;
+  access.reported = true;
+  MemoryRef changed = access.op.source;
+  changed.offset += first;
+  changed.bytes = last - first;
+  Report(HazardKind::kUnannouncedWrite, &access.op, &now,
+         "the bytes differ from those at the call of " + Describe(access.op, names_) +
+             ", seen during " + Describe(now, names_) +
+             "; no write was announced, and the host had not observed the copy's completion",
+         changed);
+}
+
+std::string Detector::MissingEdge(HazardKind kind, const AccessRecord& known,
+                                  const AccessRecord& fresh) const {
+  const std::string& known_lane = names_.lanes[known.epoch.lane];
+  const std::string& fresh_lane = names_.lanes[fresh.epoch.lane];
+  const std::string first = Describe(known.op, names_);
+  const std::string second = Describe(fresh.op, names_);
+  if (kind != HazardKind::kUnorderedAccess && known.source_read) {
+    return fresh_lane + " has not observed that " + first +
+           " is complete: no query or wait of an event recorded on " + known_lane +
+           " after it succeeded before " + second;
+  }
+  if (known.by_host) {
+    return "nothing orders " + first + " by " + known_lane + " before " + second + " by " +
+           fresh_lane + ": no lock or atomic leads from one to the other";
+  }
+  if (fresh.by_host) {
+    return fresh_lane + " has not observed that " + first + " is complete";
+  }
+  if (known.epoch.lane == fresh.epoch.lane) {
+    return "the copies of one batch are unordered among themselves";
+  }
+  return fresh_lane + " does not wait for an event recorded on " + known_lane + " after " + first;
+}
+
+void Detector::OnConflict(const AccessRef& known, const AccessRef& fresh, bool fresh_writes,
+                          bool known_writes, uint64_t begin, uint64_t end) {
+  HazardKind kind = HazardKind::kUnorderedAccess;
+  conflict_ = true;
+  if (releasing_) {
+    kind = HazardKind::kReleaseOfSourceInFlight;
+  } else if ((known->source_read && fresh_writes) || (fresh->source_read && known_writes)) {
+    kind = HazardKind::kWriteToSourceInFlight;
+  }
+  known->reported = true;
+  fresh->reported = true;
+  MemoryRef memory = judged_;
+  memory.offset = begin;
+  memory.bytes = end - begin;
+  Report(kind, &known->op, &fresh->op, MissingEdge(kind, *known, *fresh), memory, known_writes,
+         fresh_writes);
+}
+
+void Detector::Report(HazardKind kind, const OperationInfo* first, const OperationInfo* second,
+                      std::string missing, const MemoryRef& memory, bool first_writes,
+                      bool second_writes) {
+  if (!enabled_) return;
+  const auto number = [](const OperationInfo* op) { return op == nullptr ? 0 : op->number + 1; };
+  if (hazards_.size() >= max_hazards_) {  // from here on they are only counted
+    ++count_;
+    return;
+  }
+  if (!seen_.emplace(kind, number(first), number(second)).second) return;
+  ++count_;
+  const auto side = [&](const OperationInfo* op, bool writes) {
+    HazardAccess access;
+    if (op == nullptr) return access;
+    access.lane = names_.lanes[op->lane];
+    access.operation = Describe(*op, names_);
+    access.number = op->number;
+    access.memory = names_.Of(memory);
+    access.offset = memory.offset;
+    access.bytes = memory.bytes;
+    access.writes = writes;
+    access.time = op->time;
+    return access;
+  };
+  hazards_.push_back(
+      {kind, side(first, first_writes), side(second, second_writes), std::move(missing)});
+}
+
+void Detector::Clear() {
+  hazards_.clear();
+  seen_.clear();
+  count_ = 0;
+}
+
+}  // namespace h2d::fake_internal
