@@ -266,6 +266,17 @@ TEST_F(PinnedStagerTest, BadMirrorsAreRefused) {
   ExpectStillWorks();
 }
 
+// A size from a broken configuration must not bring the process down.
+TEST_F(PinnedStagerTest, AMirrorLargerThanTheHostIsAnErrorAndNoCrash) {
+  auto mirror = stager_->NewMirror(Destination{DevicePtr(uint64_t{256}), uint64_t{1} << 60, 4});
+  ASSERT_FALSE(mirror);
+  EXPECT_EQ(mirror.error().code, ErrorCode::kResourceExhausted) << mirror.error().message;
+  auto small = stager_->NewMirror(To(2));
+  ASSERT_TRUE(small);
+  EXPECT_FALSE(small->Rebind(Destination{DevicePtr(uint64_t{256}), uint64_t{1} << 60, 4}));
+  EXPECT_TRUE(stager_->Copy(*small, std::vector<int>{1, 2}, stream_));
+}
+
 TEST_F(PinnedStagerTest, ALeaseIsWrittenInPlaceAndSubmitted) {
   auto lease = stager_->Acquire(8);
   ASSERT_TRUE(lease);

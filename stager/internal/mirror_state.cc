@@ -21,16 +21,19 @@ void MarkTrim(const ImageBytes& image, ByteSpan span) noexcept {
 }  // namespace
 
 MirrorState::MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination,
-                         uint64_t bytes)
+                         HostBytes held)
     : core_(std::move(core)),
       registry_(core_->registry()),
       destination_(destination),
-      held_(bytes) {}
+      held_(std::move(held)) {}
 
 Expected<std::shared_ptr<MirrorState>> MirrorState::Create(std::shared_ptr<StagerCore> core,
                                                            const Destination& destination,
                                                            uint64_t bytes) {
-  std::shared_ptr<MirrorState> state(new MirrorState(std::move(core), destination, bytes));
+  auto held = AllocateHostBytes(bytes);
+  if (!held) return ErrorOf(held);
+  std::shared_ptr<MirrorState> state(
+      new MirrorState(std::move(core), destination, std::move(*held)));
   Expected<void> added = state->registry_->Add(destination.ptr, bytes, &state->forgets_);
   if (!added) return ErrorOf(added);
   MutexLock lock(state->mutex_);
@@ -56,7 +59,7 @@ ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {
   ForgetIfOverwritten();
   const uint64_t bytes = image.bytes();
   const uint64_t comparable = std::min(bytes, known_bytes_);
-  ByteSpan span = Difference(image, held_.data(), comparable);
+  ByteSpan span = Difference(image, held_.get(), comparable);
   if (comparable < bytes) span = {span.empty() ? comparable : span.begin, bytes};
   if (span.empty()) return span;
   const uint64_t element = image.element_bytes;
@@ -69,7 +72,7 @@ ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {
 
 bool MirrorState::Holds(const ImageBytes& image) {
   ForgetIfOverwritten();
-  return image.bytes() <= known_bytes_ && Difference(image, held_.data(), image.bytes()).empty();
+  return image.bytes() <= known_bytes_ && Difference(image, held_.get(), image.bytes()).empty();
 }
 
 Expected<bool> MirrorState::OrderAfterLastCopy(SlotRing& ring, const Stream& stream, StreamId id) {
@@ -90,7 +93,7 @@ Expected<bool> MirrorState::OrderAfterLastCopy(SlotRing& ring, const Stream& str
 }
 
 void MirrorState::Remember(const ImageBytes& image, ByteSpan span) {
-  Fill(image, span, held_.data() + span.begin);
+  Fill(image, span, held_.get() + span.begin);
   known_bytes_ = std::max(known_bytes_, image.bytes());
 }
 
@@ -106,11 +109,12 @@ void MirrorState::ForgetAndMark(SlotRing& ring) {
 }
 
 Expected<void> MirrorState::Rebind(const Destination& destination, uint64_t bytes) {
-  std::vector<std::byte> held(bytes);
+  auto held = AllocateHostBytes(bytes);
+  if (!held) return ErrorOf(held);
   Expected<void> moved = registry_->Move(destination_.ptr, destination.ptr, bytes);
   if (!moved) return moved;
   destination_ = destination;
-  held_ = std::move(held);
+  held_ = std::move(*held);
   Forget();
   Reached(Mark::kRebind);
   return {};

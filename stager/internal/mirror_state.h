@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "h2d/device/device_ptr.h"
 #include "h2d/device/error.h"
 #include "h2d/device/stream.h"
 #include "h2d/device/sync.h"
+#include "h2d/stager/internal/host_bytes.h"
 #include "h2d/stager/internal/image_bytes.h"
 #include "h2d/stager/internal/mirror_registry.h"
 #include "h2d/stager/internal/slot_ring.h"
@@ -59,7 +59,7 @@ class MirrorState {
   Expected<void> Rebind(const Destination& destination, uint64_t bytes) H2D_REQUIRES(mutex_);
 
  private:
-  MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination, uint64_t bytes);
+  MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination, HostBytes held);
 
   void ForgetIfOverwritten() H2D_REQUIRES(mutex_);
 
@@ -73,7 +73,7 @@ class MirrorState {
 
   // What the destination holds once everything enqueued has run: known from its start on, because
   // every image begins there.
-  std::vector<std::byte> held_ H2D_GUARDED_BY(mutex_);
+  HostBytes held_ H2D_GUARDED_BY(mutex_);
   uint64_t known_bytes_ H2D_GUARDED_BY(mutex_) = 0;
   uint64_t forgets_seen_ H2D_GUARDED_BY(mutex_) = 0;
 

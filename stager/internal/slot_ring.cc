@@ -131,9 +131,10 @@ Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& cop
       index = RecordedAfter(slot);
       if (index == kNone) {
         Reached(Mark::kOriginUnknown);
-        return Unavailable("The mirror's last copy, on stream " + std::to_string(copy.stream) +
-                           ", could not be recorded, so no other stream can be ordered after it; "
-                           "copy on that stream again first.");
+        return Unavailable(
+            "The mirror's last copy, on stream " + std::to_string(copy.stream) +
+            ", could not be recorded, so no other stream can be ordered after it; "
+            "copy on that stream again first, or make a new mirror once it is idle.");
       }
       Reached(Mark::kOriginCovered);
     }

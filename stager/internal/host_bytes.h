@@ -1,0 +1,35 @@
+// Host memory whose size a caller chose, and which may therefore not be there.
+#ifndef H2D_STAGER_INTERNAL_HOST_BYTES_H_
+#define H2D_STAGER_INTERNAL_HOST_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "h2d/device/error.h"
+
+namespace h2d::internal {
+
+struct FreeBytes {
+  void operator()(std::byte* bytes) const noexcept { std::free(bytes); }
+};
+
+// Owned memory of arbitrary content. Unlike a vector it neither throws nor touches its pages when
+// it is made.
+using HostBytes = std::unique_ptr<std::byte[], FreeBytes>;
+
+// Errors: the host has no `bytes` bytes (not 0).
+inline Expected<HostBytes> AllocateHostBytes(uint64_t bytes) {
+  HostBytes memory(static_cast<std::byte*>(std::malloc(bytes)));
+  if (memory == nullptr) {
+    return ResourceExhausted("The host has no " + std::to_string(bytes) +
+                             " bytes of memory for what a mirror knows of its destination.");
+  }
+  return memory;
+}
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_HOST_BYTES_H_
