@@ -2,22 +2,15 @@
 
 #include <pthread.h>
 
-#include <atomic>
+namespace h2d::internal {
 
-namespace h2d {
+std::atomic<ProcessEpoch> process_epoch{1};
+
 namespace {
 
-std::atomic<ProcessEpoch> epoch{1};
-
-// Registered before main; a child counts on from its parent's epoch.
-const int registered =
-    pthread_atfork(nullptr, nullptr, [] { epoch.fetch_add(1, std::memory_order_relaxed); });
+// Registered before main. It stands beside the epoch, so that whoever reads that is linked with it.
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { process_epoch.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
-
-ProcessEpoch CurrentProcess() noexcept {
-  static_cast<void>(registered);
-  return epoch.load(std::memory_order_relaxed);
-}
-
-}  // namespace h2d
+}  // namespace h2d::internal

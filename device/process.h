@@ -5,6 +5,7 @@
 #ifndef H2D_DEVICE_PROCESS_H_
 #define H2D_DEVICE_PROCESS_H_
 
+#include <atomic>
 #include <cstdint>
 
 namespace h2d {
@@ -12,9 +13,15 @@ namespace h2d {
 // Grows by one in each forked child.
 using ProcessEpoch = uint32_t;
 
+namespace internal {
+extern std::atomic<ProcessEpoch> process_epoch;
+}
+
 // The epoch of the calling process. Two values compare equal when no fork lies between them.
-// Thread-safe; async-signal-safe after the first call.
-ProcessEpoch CurrentProcess() noexcept;
+// Thread-safe; async-signal-safe.
+inline ProcessEpoch CurrentProcess() noexcept {
+  return internal::process_epoch.load(std::memory_order_relaxed);
+}
 
 }  // namespace h2d
 

@@ -28,10 +28,8 @@ Expected<uint64_t> CheckedMirrorDestination(const Destination& destination) {
   return bytes;
 }
 
-Expected<ImageBytes> CheckedImage(const HostImage& image, const Destination& destination) {
-  if (image.count == 0 && image.pad == nullptr) return ImageBytes{};
-  auto room = CheckedDestination(destination);
-  if (!room) return ErrorOf(room);
+Unexpected ImageError(const HostImage& image, const Destination& destination) {
+  if (auto room = CheckedDestination(destination); !room) return ErrorOf(room);
   if (image.element_bytes != destination.element_bytes) {
     return InvalidArgument("The values have elements of " + std::to_string(image.element_bytes) +
                            " bytes and the destination of " +
@@ -42,18 +40,9 @@ Expected<ImageBytes> CheckedImage(const HostImage& image, const Destination& des
                            " values for a destination of " + std::to_string(destination.count) +
                            " elements.");
   }
-  // No more values than the destination holds, whose size did not overflow: neither does theirs.
-  ImageBytes bytes{.values = image.values,
-                   .value_bytes = image.count * image.element_bytes,
-                   .pad = image.pad,
-                   .pad_bytes = 0,
-                   .element_bytes = image.element_bytes};
-  if (image.pad != nullptr) bytes.pad_bytes = *room - bytes.value_bytes;
-  if (bytes.bytes() > 0 && destination.ptr.is_null()) {
-    return InvalidArgument("The destination is null and there are " +
-                           std::to_string(bytes.bytes()) + " bytes to copy.");
-  }
-  return bytes;
+  return InvalidArgument("The destination of " + std::to_string(destination.count) +
+                         " elements of " + std::to_string(destination.element_bytes) +
+                         " bytes is null.");
 }
 
 }  // namespace h2d::internal

@@ -49,6 +49,16 @@ Expected<std::optional<SlotRef>> SlotRing::TakeFreeOrSwept(uint64_t bytes) {
 }
 
 Expected<std::optional<SlotRef>> SlotRing::TryTake(uint64_t bytes) {
+  {
+    MutexLock lock(mutex_);
+    if (auto slot = TakeFree(bytes)) [[likely]]
+      return slot;
+  }
+  return TryTakeSlowly(bytes);
+}
+
+// Looks for completions, then grows.
+Expected<std::optional<SlotRef>> SlotRing::TryTakeSlowly(uint64_t bytes) {
   std::optional<Error> refused;
   for (;;) {
     std::optional<Growth> growth;
@@ -92,7 +102,7 @@ void SlotRing::HandBack(const SlotRef& slot) noexcept {
 }
 
 Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, StreamId id,
-                                 CopyRef* copy) {
+                                 const SentBytes& bytes, CopyRef* copy) {
   Slot& slot = slots_[ref.index];
   slot.stamp = clock_.FetchAdd(1) + 1;
   Expected<void> recorded = device_.Record(*slot.event, stream);
@@ -109,13 +119,22 @@ Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, Strea
   }
   list.youngest = ref.index;
   ++list.count;
-  if (!recorded) {
+  if (recorded) [[likely]] {
+    Count(bytes);
+  } else {
     Reached(Mark::kQuarantine);
     ++quarantined_;
   }
   if (copy != nullptr) *copy = CopyRef{ref.index, slot.generation, id};
   NotifyWaiters();
   return recorded;
+}
+
+void SlotRing::Count(const SentBytes& bytes) {
+  if (bytes.asked == 0) return;
+  ++(bytes.sent < bytes.asked ? stats_.copies_trimmed : stats_.copies_issued);
+  stats_.bytes_asked += bytes.asked;
+  stats_.bytes_sent += bytes.sent;
 }
 
 Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& copy) {
@@ -154,18 +173,13 @@ bool SlotRing::KnownComplete(const CopyRef& copy) const noexcept {
   return slots_[copy.index].generation != copy.generation;
 }
 
-void SlotRing::AddTo(StagerStats& stats) const noexcept {
+StagerStats SlotRing::Stats() const noexcept {
   MutexLock lock(mutex_);
-  stats.stream_waits = stats_.stream_waits;
-  stats.slot_waits = stats_.slot_waits;
-  stats.growths = stats_.growths;
-  stats.growth_failures = stats_.growth_failures;
-  stats.slabs_retired = stats_.slabs_retired;
+  StagerStats stats = stats_;
   stats.slots_in_use = in_use_;
-  stats.slots_in_use_most = stats_.slots_in_use_most;
   stats.slots_quarantined = quarantined_;
   stats.pinned_bytes = arena_.pinned_bytes();
-  stats.pinned_bytes_most = stats_.pinned_bytes_most;
+  return stats;
 }
 
 }  // namespace h2d::internal

@@ -26,6 +26,12 @@ struct SlotRef {
   std::span<std::byte> bytes;  // empty for a slot without memory
 };
 
+// What a copy that was enqueued counts for in the statistics.
+struct SentBytes {
+  uint64_t asked = 0;  // of the image; 0: no copy, only a record
+  uint64_t sent = 0;   // of the span that travelled
+};
+
 // A copy that was enqueued once, as a mirror remembers it: still that one, or long complete.
 struct CopyRef {
   uint32_t index = 0;
@@ -60,16 +66,18 @@ class SlotRing {
   // nothing is in flight or held that could become free.
   Expected<std::optional<SlotRef>> TryTake(uint64_t bytes);
 
-  // The same, but waits for one. Errors: also `kUnavailable` after `wait_timeout`.
-  Expected<SlotRef> TakeOrWait(uint64_t bytes);
+  // Waits for a slot, after `TryTake` had none. Errors: also `kUnavailable` after `wait_timeout`.
+  Expected<SlotRef> WaitAndTake(uint64_t bytes);
 
   // Returns a held slot of which nothing was enqueued.
   void HandBack(const SlotRef& slot) noexcept;
 
   // Ends the holding of a slot whose copy call (or other work) on `stream` has returned, however it
   // ended: records its event there and puts it in flight. When the record fails, the slot is
-  // quarantined and the error returned. `copy` names the enqueued copy from then on, either way.
-  Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id, CopyRef* copy);
+  // quarantined and the error returned. `copy`, unless null, names the enqueued copy from then on,
+  // either way; `bytes` are counted when the record succeeded.
+  Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id,
+                         const SentBytes& bytes, CopyRef* copy);
 
   // Makes `stream` wait for `copy` alone unless it is known complete; answers whether it had to.
   // Errors: `kUnavailable` when the copy's record failed and no later one stands in for it yet.
@@ -82,8 +90,8 @@ class SlotRing {
   // the device it returns: what may still be read is leaked when the ring dies.
   void Drain() noexcept;
 
-  // Fills in the ring's part of the statistics.
-  void AddTo(StagerStats& stats) const noexcept;
+  // All of the statistics but the calls that took no slot.
+  StagerStats Stats() const noexcept;
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -127,6 +135,7 @@ class SlotRing {
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
   };
 
+  Expected<std::optional<SlotRef>> TryTakeSlowly(uint64_t bytes);
   std::optional<SlotRef> TakeFree(uint64_t bytes) H2D_REQUIRES(mutex_);
   Expected<std::optional<SlotRef>> TakeFreeOrSwept(uint64_t bytes) H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowth(uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -141,6 +150,7 @@ class SlotRing {
   void Free(uint32_t index) H2D_REQUIRES(mutex_);
   StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_);
   uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
+  void Count(const SentBytes& bytes) H2D_REQUIRES(mutex_);
   void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
   void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);

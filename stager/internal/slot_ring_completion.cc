@@ -144,10 +144,7 @@ void SlotRing::NotifyWaiters() {
   if (waiters_ > 0) wakeup_.Notify();
 }
 
-Expected<SlotRef> SlotRing::TakeOrWait(uint64_t bytes) {
-  auto taken = TryTake(bytes);
-  if (!taken) return ErrorOf(taken);
-  if (*taken) return **taken;
+Expected<SlotRef> SlotRing::WaitAndTake(uint64_t bytes) {
   {
     MutexLock lock(mutex_);
     ++waiters_;

@@ -67,35 +67,55 @@ class StagerCore {
     DevicePtr to;
   };
 
-  // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
-  // run all the same. `*copy` names it afterwards.
-  Expected<void> Enqueue(const Filled& filled, const Stream& stream, StreamId id, CopyRef* copy);
+  bool alive() const noexcept { return in_own_process() && closed_.Load() == 0; }
+  Unexpected NotAlive() const;
 
-  Expected<StreamId> CheckStream(const Stream& stream) const;
+  // What makes a stream unfit to be copied on, from what `Inspect` answered.
+  static bool Refuses(const Expected<StreamStatus>& status) noexcept {
+    return !status || status->capturing;
+  }
+  static Unexpected StreamError(Expected<StreamStatus> status);
+
   Expected<std::optional<SlotRef>> Take(uint64_t bytes, WaitForSlot wait);
   Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes);
-  Expected<CopyOutcome> SendPlain(const Filled& filled, const Stream& stream, StreamId id);
-  Expected<CopyOutcome> SendMirrored(MirrorState& mirror, const ImageBytes& image, ByteSpan span,
-                                     const Filled& filled, const Stream& stream, StreamId id)
-      H2D_REQUIRES(mirror.mutex());
-  Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream, StreamId id)
-      H2D_REQUIRES(mirror.mutex());
   Filled FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span, DevicePtr base);
 
-  Expected<CopyOutcome> Issued(uint64_t asked, uint64_t sent) noexcept;
-  Expected<CopyOutcome> WouldBlock() noexcept;
-  template <class T>
-  Expected<T> Counted(Expected<T> result) noexcept;
+  // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
+  // run all the same. `*copy` names it afterwards, unless null.
+  Expected<void> Enqueue(const Filled& filled, const Stream& stream, StreamId id,
+                         uint64_t bytes_asked, CopyRef* copy);
 
   Expected<CopyOutcome> TryCopyPlain(const Destination& destination, const HostImage& image,
                                      const Stream& stream, WaitForSlot wait);
+  Expected<CopyOutcome> SendPlain(const Filled& filled, const Stream& stream, StreamId id);
+
   Expected<CopyOutcome> TryCopyMirrored(MirrorState& mirror, const HostImage& image,
                                         const Stream& stream, WaitForSlot wait);
   Expected<std::optional<CopyOutcome>> TryMirrored(MirrorState& mirror, const HostImage& image,
                                                    const Stream& stream, HeldSlot& held,
                                                    uint64_t* wanted) H2D_REQUIRES(mirror.mutex());
+  Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream, StreamId id)
+      H2D_REQUIRES(mirror.mutex());
+  Expected<CopyOutcome> SendMirrored(MirrorState& mirror, const ImageBytes& image, ByteSpan span,
+                                     const Filled& filled, const Stream& stream, StreamId id)
+      H2D_REQUIRES(mirror.mutex());
   Expected<bool> TryRecord(MirrorState& mirror, const HostImage& image, const Stream& stream,
                            HeldSlot& held) H2D_REQUIRES(mirror.mutex());
+
+  Expected<CopyOutcome> TrySubmitPlain(const SlotRef& slot, const Destination& destination,
+                                       const Stream& stream, bool* consumed);
+  Expected<CopyOutcome> TrySubmitMirrored(const SlotRef& slot, MirrorState& mirror,
+                                          const Stream& stream, bool* consumed);
+
+  CopyOutcome WouldBlock() noexcept;
+
+  // Counts a call that failed.
+  template <class T>
+  Expected<T> Counted(Expected<T> result) noexcept {
+    if (!result) [[unlikely]]
+      errors_.AddRelaxed(1);
+    return result;
+  }
 
   const std::shared_ptr<Device> device_;
   const StagerOptions options_;
@@ -104,14 +124,11 @@ class StagerCore {
   Atomic<uint32_t> closed_{0};
   SlotRing ring_;
 
-  // The counters of StagerStats that are not the ring's.
-  Atomic<uint64_t> issued_{0};
-  Atomic<uint64_t> trimmed_{0};
+  // Calls that took no slot, which the ring cannot count.
   Atomic<uint64_t> skipped_{0};
+  Atomic<uint64_t> skipped_bytes_{0};
   Atomic<uint64_t> would_block_{0};
   Atomic<uint64_t> errors_{0};
-  Atomic<uint64_t> bytes_asked_{0};
-  Atomic<uint64_t> bytes_sent_{0};
 };
 
 }  // namespace h2d::internal

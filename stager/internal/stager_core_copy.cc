@@ -1,0 +1,117 @@
+// Copies to plain and to mirrored destinations.
+#include <utility>
+
+#include "h2d/stager/internal/checked_image.h"
+#include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/state_mark.h"
+
+namespace h2d::internal {
+
+Expected<CopyOutcome> StagerCore::SendPlain(const Filled& filled, const Stream& stream,
+                                            StreamId id) {
+  const uint64_t bytes = filled.bytes.size();
+  Expected<void> sent = Enqueue(filled, stream, id, bytes, nullptr);
+  // After the enqueueing, whatever it answered: a mirrored call that overlaps this one in time may
+  // count as before it, every later one finds its content forgotten.
+  registry_->ForgetOverlapping(filled.to, bytes);
+  if (!sent) return ErrorOf(sent);
+  return CopyOutcome{CopyOutcome::Kind::kIssued, bytes};
+}
+
+Expected<CopyOutcome> StagerCore::TryCopyPlain(const Destination& destination,
+                                               const HostImage& image, const Stream& stream,
+                                               WaitForSlot wait) {
+  if (!alive()) return NotAlive();
+  auto bytes = CheckedImage(image, destination);
+  if (!bytes) return ErrorOf(bytes);
+  if (bytes->bytes() == 0) return CopyOutcome{};
+  auto status = device_->Inspect(stream);
+  if (Refuses(status)) return StreamError(std::move(status));
+  auto slot = Take(bytes->bytes(), wait);
+  if (!slot) return ErrorOf(slot);
+  if (!*slot) return WouldBlock();
+  const Filled filled = FillSlot(**slot, *bytes, {0, bytes->bytes()}, destination.ptr);
+  return SendPlain(filled, stream, status->id);
+}
+
+Expected<CopyOutcome> StagerCore::CopyPlain(const Destination& destination, const HostImage& image,
+                                            const Stream& stream, WaitForSlot wait) {
+  return Counted(TryCopyPlain(destination, image, stream, wait));
+}
+
+Expected<CopyOutcome> StagerCore::Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream,
+                                       StreamId id) {
+  Expected<bool> crossed = mirror.OrderAfterLastCopy(ring_, stream, id);
+  if (!crossed) return ErrorOf(crossed);
+  Reached(*crossed ? Mark::kSkipAcrossStreams : Mark::kSkip);
+  skipped_.AddRelaxed(1);
+  skipped_bytes_.AddRelaxed(bytes);
+  return CopyOutcome{};
+}
+
+// REQUIRES: `stream` is ordered after the mirror's last copy.
+Expected<CopyOutcome> StagerCore::SendMirrored(MirrorState& mirror, const ImageBytes& image,
+                                               ByteSpan span, const Filled& filled,
+                                               const Stream& stream, StreamId id) {
+  mirror.Remember(image, span);
+  CopyRef copy;
+  Expected<void> sent = Enqueue(filled, stream, id, image.bytes(), &copy);
+  mirror.Commit(copy, sent.has_value());
+  if (!sent) return ErrorOf(sent);
+  const bool trimmed = span.bytes() < image.bytes();
+  return CopyOutcome{trimmed ? CopyOutcome::Kind::kTrimmed : CopyOutcome::Kind::kIssued,
+                     span.bytes()};
+}
+
+// One try. Nothing when a slot of `*wanted` bytes is needed, `held` holds no such one, and none is
+// free.
+Expected<std::optional<CopyOutcome>> StagerCore::TryMirrored(MirrorState& mirror,
+                                                             const HostImage& image,
+                                                             const Stream& stream, HeldSlot& held,
+                                                             uint64_t* wanted) {
+  auto bytes = CheckedImage(image, mirror.destination());
+  if (!bytes) return ErrorOf(bytes);
+  if (bytes->bytes() == 0) return CopyOutcome{};
+  auto status = device_->Inspect(stream);
+  if (Refuses(status)) return StreamError(std::move(status));
+  const ByteSpan span = mirror.ToSend(*bytes, options_.min_trim_bytes);
+  if (span.empty()) return Skip(mirror, bytes->bytes(), stream, status->id);
+  auto enough = TakeInto(held, span.bytes());
+  if (!enough) return ErrorOf(enough);
+  if (!*enough) {
+    *wanted = span.bytes();
+    return std::nullopt;
+  }
+  auto ordered = mirror.OrderAfterLastCopy(ring_, stream, status->id);
+  if (!ordered) return ErrorOf(ordered);
+  const Filled filled = FillSlot(held.Release(), *bytes, span, mirror.destination().ptr);
+  return SendMirrored(mirror, *bytes, span, filled, stream, status->id);
+}
+
+Expected<CopyOutcome> StagerCore::TryCopyMirrored(MirrorState& mirror, const HostImage& image,
+                                                  const Stream& stream, WaitForSlot wait) {
+  if (!alive()) return NotAlive();
+  HeldSlot held(ring_);
+  for (;;) {
+    uint64_t wanted = 0;
+    {
+      MutexLock lock(mirror.mutex());
+      auto outcome = TryMirrored(mirror, image, stream, held, &wanted);
+      if (!outcome) return ErrorOf(outcome);
+      if (*outcome) return **outcome;
+    }
+    if (wait == WaitForSlot::kNo) return WouldBlock();
+    // Others may use the mirror while this call waits, so that all is compared anew.
+    auto waited = ring_.WaitAndTake(wanted);
+    if (!waited) return ErrorOf(waited);
+    held.Hold(*waited);
+    Reached(Mark::kComparedAnew);
+  }
+}
+
+Expected<CopyOutcome> StagerCore::CopyMirrored(MirrorState& mirror, const HostImage& image,
+                                               const Stream& stream, WaitForSlot wait) {
+  return Counted(TryCopyMirrored(mirror, image, stream, wait));
+}
+
+}  // namespace h2d::internal
