@@ -310,6 +310,7 @@ TEST_F(PinnedStagerTest, HeldLeasesCountAgainstTheLimitAndDroppedOnesDoNot) {
   for (int i = 0; i < 4; ++i) leases.push_back(std::move(*stager_->Acquire(64)));
   EXPECT_EQ(stager_->TryCopy(To(1), std::vector<int>{1}, stream_)->kind, Kind::kWouldBlock);
   EXPECT_FALSE(stager_->TryAcquire(64)->has_value());
+  EXPECT_EQ(stager_->stats().would_block, 2u);
   leases.pop_back();
   EXPECT_EQ(stager_->TryCopy(To(1), std::vector<int>{1}, stream_)->kind, Kind::kIssued);
   EXPECT_EQ(stager_->Acquire(0).error().code, ErrorCode::kInvalidArgument);

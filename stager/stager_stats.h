@@ -13,7 +13,7 @@ struct StagerStats {
   uint64_t copies_issued = 0;  // whole images enqueued
   uint64_t copies_trimmed = 0;  // spans enqueued
   uint64_t copies_skipped = 0;  // mirror hits
-  uint64_t would_block = 0;     // calls that found no slot and did not wait
+  uint64_t would_block = 0;     // copies and acquires that found no slot and did not wait
   uint64_t errors = 0;          // calls that failed
 
   uint64_t bytes_asked = 0;  // values and padding of all calls that succeeded

@@ -32,7 +32,12 @@ Expected<std::optional<SlotRef>> StagerCore::Acquire(uint64_t bytes, WaitForSlot
   if (!alive()) return NotAlive();
   if (bytes == 0) return InvalidArgument("A lease of 0 bytes was asked for.");
   auto slot = Counted(Take(bytes, wait));
-  if (slot && *slot) device_->OnHostAccess((*slot)->bytes, HostAccess::kWrite);
+  if (!slot) return slot;
+  if (*slot) {
+    device_->OnHostAccess((*slot)->bytes, HostAccess::kWrite);
+  } else {
+    static_cast<void>(WouldBlock());
+  }
   return slot;
 }
 
