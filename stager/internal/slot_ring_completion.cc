@@ -194,7 +194,9 @@ void SlotRing::Drain() noexcept {
       PinAllInFlight(set);
     }
     if (set.count == 0) break;
-    const auto complete = device_.WaitAny(set.view(), {.timeout = std::chrono::hours(1)});
+    // No deadline: a copy that never completes must not lose its source. A simulator that sees
+    // nothing left to wait for answers with an error.
+    const auto complete = device_.WaitAny(set.view(), {.timeout = std::chrono::nanoseconds::max()});
     MutexLock lock(mutex_);
     EndWait(set, complete ? *complete : std::nullopt);
     if (!complete) return;
