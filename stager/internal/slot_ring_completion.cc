@@ -158,7 +158,7 @@ Expected<SlotRef> SlotRing::WaitAndTake(uint64_t bytes) {
 }
 
 Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
-  const std::chrono::nanoseconds end = device_.Now() + options_.wait_timeout;
+  const std::chrono::nanoseconds start = device_.Now();
   for (;;) {
     // Read before trying: whatever is handed back after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
@@ -170,14 +170,15 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
       MutexLock lock(mutex_);
       PinAllInFlight(set);
     }
-    const std::chrono::nanoseconds left = end - device_.Now();
+    // In durations waited: a point in time at which the longest timeouts end does not exist.
+    const std::chrono::nanoseconds left = options_.wait_timeout - (device_.Now() - start);
     auto complete = device_.WaitAny(set.view(), {left, &wakeup_, epoch});
     {
       MutexLock lock(mutex_);
       EndWait(set, complete ? *complete : std::nullopt);
     }
     if (!complete) return ErrorOf(complete);
-    if (!*complete && device_.Now() >= end) {
+    if (!*complete && device_.Now() - start >= options_.wait_timeout) {
       return Unavailable("No slot of " + std::to_string(bytes) +
                          " bytes became free within wait_timeout, " +
                          std::to_string(options_.wait_timeout.count()) + " ns.");
