@@ -60,7 +60,6 @@ namespace h2d {
 
 namespace fake_internal {
 class Core;
-class TaskRunner;
 }  // namespace fake_internal
 
 using VirtualTime = std::chrono::nanoseconds;  // since the device was made
@@ -117,11 +116,11 @@ class KernelMemory {
 // A simulated kernel. It occupies the multiprocessors for `duration`: one kernel at a time. `run`
 // is called once, when the kernel executes; it may be empty; it makes no API calls.
 struct KernelSpec {
-  std::string name;
-  std::vector<DeviceRange> reads;
-  std::vector<DeviceRange> writes;
+  std::string name{};
+  std::vector<DeviceRange> reads{};
+  std::vector<DeviceRange> writes{};
   VirtualTime duration{5'000};
-  std::function<void(const KernelMemory&)> run;
+  std::function<void(const KernelMemory&)> run{};
 };
 
 enum class CaptureMode : uint8_t { kGlobal, kThreadLocal, kRelaxed };
@@ -278,8 +277,9 @@ class FakeDevice final : public Device {
   // A time line in text: a column for each host task and stream, hazards marked.
   std::string Timeline() const;
 
+  fake_internal::Core& core() noexcept { return *core_; }  // for the fake's own parts
+
  private:
-  friend class fake_internal::TaskRunner;
   explicit FakeDevice(FakeOptions options);
 
   std::shared_ptr<fake_internal::Core> core_;

@@ -309,9 +309,13 @@ std::string Core::Timeline() {
 
 // --- For the runner of host tasks --------------------------------------------------------------
 
-LaneIndex Core::AddTaskLane(std::string name, LaneIndex parent) {
+LaneIndex Core::TaskLane(size_t index, LaneIndex parent) {
   const Lock lock(mutex_);
-  const LaneIndex lane = detector_.AddHostLane(std::move(name));
+  while (task_lanes_.size() <= index) {
+    task_lanes_.push_back(detector_.AddHostLane("task " + std::to_string(task_lanes_.size())));
+  }
+  const LaneIndex lane = task_lanes_[index];
+  host_lanes_[lane].operation.reset();
   detector_.clock(lane).Join(detector_.clock(parent));
   detector_.Tick(parent);
   return lane;
@@ -326,17 +330,22 @@ void Core::JoinLane(LaneIndex parent, LaneIndex child) {
 
 void Core::AcquireFrom(LaneIndex lane, const Clock& clock) {
   const Lock lock(mutex_);
-  if (detector_.enabled()) detector_.clock(lane).Join(clock);
+  if (!detector_.enabled()) return;
+  const CallbackContext* callback = CallbackContext::Current();
+  (callback == nullptr ? detector_.clock(lane) : *callback->op->before).Join(clock);
 }
 
 void Core::ReleaseTo(LaneIndex lane, Clock& clock, bool join) {
   const Lock lock(mutex_);
   if (!detector_.enabled()) return;
-  if (join) {
-    clock.Join(detector_.clock(lane));
-  } else {
-    clock = detector_.clock(lane);
+  if (!join) clock = Clock();
+  if (const CallbackContext* callback = CallbackContext::Current()) {
+    clock.Join(*callback->op->before);
+    const Epoch epoch = callback->op->epoch;
+    clock.Set(epoch.lane, std::max(clock.at(epoch.lane), epoch.time));
+    return;
   }
+  clock.Join(detector_.clock(lane));
   detector_.Tick(lane);
 }
 

@@ -105,7 +105,9 @@ class Core final : public HandleOwner, private Effects {
   std::span<std::byte> KernelBytes(const Op& op, DevicePtr ptr, uint64_t bytes, bool writes);
 
   // --- For the runner of host tasks --------------------------------------------------------------
-  LaneIndex AddTaskLane(std::string name, LaneIndex parent);
+  // The lane of the `index`-th task of a run that `parent` starts; the same in each run, because
+  // `JoinLane` at its end puts all of it before what follows.
+  LaneIndex TaskLane(size_t index, LaneIndex parent);
   LaneIndex CallingLane();
   void JoinLane(LaneIndex parent, LaneIndex child);
   void AcquireFrom(LaneIndex lane, const Clock& clock);
@@ -259,6 +261,7 @@ class Core final : public HandleOwner, private Effects {
   std::vector<std::unique_ptr<Capture>> captures_;  // not ended
   std::unordered_map<uint64_t, std::unique_ptr<Graph>> graphs_;
   std::unordered_map<std::string, uint32_t> kernel_names_;
+  std::vector<LaneIndex> task_lanes_;
 };
 
 }  // namespace h2d::fake_internal
