@@ -63,12 +63,15 @@ class HostHarness final : public Harness {
 int main(int argc, char** argv) {
   using h2d::conformance::Exclusion;
   const std::string no_hold = "Every copy is done when its call returns, so no stream can be held.";
+  const std::string no_graphs = "There are no graphs, so no stream is ever captured.";
   const std::string no_bounds = "Device memory is host memory, whose extents nobody knows.";
   const std::vector<Exclusion> exclusions = {
       {"HeldStreams.*", no_hold},
       {"HeldEvents.*", no_hold},
       {"HeldBatch.*", no_hold},
-      {"Capture.*", "There are no graphs, so no stream is ever captured."},
+      {"HeldStager.*", no_hold},
+      {"Capture.*", no_graphs},
+      {"StagerCapture.*", no_graphs},
       {"DeviceMemory.*", no_bounds},
       {"TwoDevices.PinnedMemoryOfOneServesBoth",
        "A device knows only memory that it pinned itself."},
