@@ -98,7 +98,7 @@ TEST_F(Capture, QueriesAndWaitsHurtNone) {
   const std::array<const Event*, 2> events = {&pending, &complete};
   SurvivesCaptures([&] {
     EXPECT_TRUE(IsPending(pending));
-    EXPECT_EQ(Must(device().WaitAny(events, {})), 1U);
+    EXPECT_EQ(Must(device().WaitAny(events, {.timeout = std::chrono::seconds(20)})), 1U);
     EXPECT_EQ(Must(device().WaitAny(std::span(events).first(1),
                                     {.timeout = std::chrono::milliseconds(1)})),
               std::nullopt);

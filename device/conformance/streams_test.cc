@@ -143,6 +143,7 @@ TEST_F(HeldStreams, BlockingStreamsWaitForTheLegacyStream) {
   const Stream held = NewHeldStream(StreamFlavor::kBlocking);
   const Stream blocking = NewStream(StreamFlavor::kBlocking);
   const Stream apart = NewStream(StreamFlavor::kNonBlocking);
+  const Event on_held = CopyOn(held);
   const Event on_legacy = CopyOn(harness().LegacyStream());
   const Event on_blocking = CopyOn(blocking);
   Await(CopyOn(apart));
@@ -150,6 +151,7 @@ TEST_F(HeldStreams, BlockingStreamsWaitForTheLegacyStream) {
   Must(harness().Release(held));
   Await(on_blocking);
   Await(on_legacy);
+  Await(on_held);
 }
 
 using Memory = ConformanceTest;
