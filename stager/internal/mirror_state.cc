@@ -75,36 +75,18 @@ bool MirrorState::Holds(const ImageBytes& image) {
   return image.bytes() <= known_bytes_ && Difference(image, held_.get(), image.bytes()).empty();
 }
 
-Expected<bool> MirrorState::OrderAfterLastCopy(SlotRing& ring, const Stream& stream, StreamId id) {
-  if (last_.generation == 0 || last_.stream == id) return false;
-  if (std::find(waited_.begin(), waited_.end(), id) != waited_.end()) {
-    Reached(Mark::kStreamWaitedBefore);
-    return true;
-  }
-  const Expected<bool> waited = ring.MakeStreamWait(stream, last_);
-  if (!waited) return Unexpected(waited.error());
-  if (*waited) {
-    waited_[waited_next_] = id;
-    waited_next_ = (waited_next_ + 1) % waited_.size();
-  } else {
-    last_ = CopyRef();
-  }
-  return true;
-}
-
 void MirrorState::Remember(const ImageBytes& image, ByteSpan span) {
   Fill(image, span, held_.get() + span.begin);
   known_bytes_ = std::max(known_bytes_, image.bytes());
 }
 
 void MirrorState::Commit(const CopyRef& copy, bool enqueued) {
-  last_ = copy;
-  waited_.fill(0);
+  order_.Commit(copy);
   if (!enqueued) Forget();
 }
 
 void MirrorState::ForgetAndMark(SlotRing& ring) {
-  if (last_.generation != 0 && !ring.KnownComplete(last_)) Reached(Mark::kForgetInFlight);
+  if (order_.MayRun(ring)) Reached(Mark::kForgetInFlight);
   Forget();
 }
 

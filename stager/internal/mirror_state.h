@@ -2,15 +2,14 @@
 #ifndef H2D_STAGER_INTERNAL_MIRROR_STATE_H_
 #define H2D_STAGER_INTERNAL_MIRROR_STATE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "h2d/device/device_ptr.h"
 #include "h2d/device/error.h"
-#include "h2d/device/stream.h"
 #include "h2d/device/sync.h"
+#include "h2d/stager/internal/copy_order.h"
 #include "h2d/stager/internal/host_bytes.h"
 #include "h2d/stager/internal/image_bytes.h"
 #include "h2d/stager/internal/mirror_registry.h"
@@ -42,10 +41,7 @@ class MirrorState {
   // Whether the destination is known to hold `image`.
   bool Holds(const ImageBytes& image) H2D_REQUIRES(mutex_);
 
-  // Makes `stream`, whose identity is `id`, wait for the last copy unless it is ordered after it
-  // already (I4). Answers whether the two are different streams.
-  Expected<bool> OrderAfterLastCopy(SlotRing& ring, const Stream& stream, StreamId id)
-      H2D_REQUIRES(mutex_);
+  CopyOrder& order() H2D_REQUIRES(mutex_) { return order_; }
 
   // Remembers that `span` of `image` is about to be enqueued and, afterwards, what became of it: a
   // copy whose enqueueing failed may have been made in part, so that nothing is known any more.
@@ -77,10 +73,7 @@ class MirrorState {
   uint64_t known_bytes_ H2D_GUARDED_BY(mutex_) = 0;
   uint64_t forgets_seen_ H2D_GUARDED_BY(mutex_) = 0;
 
-  // The last copy enqueued, or possibly enqueued; and streams that were made to wait for it.
-  CopyRef last_ H2D_GUARDED_BY(mutex_);
-  std::array<StreamId, 4> waited_ H2D_GUARDED_BY(mutex_){};
-  uint32_t waited_next_ H2D_GUARDED_BY(mutex_) = 0;
+  CopyOrder order_ H2D_GUARDED_BY(mutex_);
 };
 
 }  // namespace h2d::internal

@@ -41,7 +41,7 @@ Expected<CopyOutcome> StagerCore::CopyPlain(const Destination& destination, cons
 
 Expected<CopyOutcome> StagerCore::Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream,
                                        StreamId id) {
-  Expected<bool> crossed = mirror.OrderAfterLastCopy(ring_, stream, id);
+  Expected<bool> crossed = mirror.order().Follow(ring_, stream, id);
   if (!crossed) return ErrorOf(crossed);
   Reached(*crossed ? Mark::kSkipAcrossStreams : Mark::kSkip);
   skipped_.AddRelaxed(1);
@@ -82,7 +82,7 @@ Expected<std::optional<CopyOutcome>> StagerCore::TryMirrored(MirrorState& mirror
     *wanted = span.bytes();
     return std::nullopt;
   }
-  auto ordered = mirror.OrderAfterLastCopy(ring_, stream, status->id);
+  auto ordered = mirror.order().Follow(ring_, stream, status->id);
   if (!ordered) return ErrorOf(ordered);
   const Filled filled = FillSlot(held.Release(), *bytes, span, mirror.destination().ptr);
   return SendMirrored(mirror, *bytes, span, filled, stream, status->id);

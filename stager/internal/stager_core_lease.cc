@@ -79,7 +79,7 @@ Expected<CopyOutcome> StagerCore::TrySubmitMirrored(const SlotRef& slot, MirrorS
     if (*consumed) ring_.HandBack(slot);
     return skipped;
   }
-  auto ordered = mirror.OrderAfterLastCopy(ring_, stream, status->id);
+  auto ordered = mirror.order().Follow(ring_, stream, status->id);
   if (!ordered) return ErrorOf(ordered);
   *consumed = true;
   const Filled filled{slot, slot.bytes.subspan(span.begin, span.bytes()),

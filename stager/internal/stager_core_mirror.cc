@@ -19,7 +19,7 @@ Expected<bool> StagerCore::TryRecord(MirrorState& mirror, const HostImage& image
   if (Refuses(status)) return StreamError(std::move(status));
   auto enough = TakeInto(held, 0);
   if (!enough || !*enough) return enough;
-  auto ordered = mirror.OrderAfterLastCopy(ring_, stream, status->id);
+  auto ordered = mirror.order().Follow(ring_, stream, status->id);
   if (!ordered) return ordered;
   CopyRef copy;
   Expected<void> recorded = ring_.Publish(held.Release(), stream, status->id, SentBytes{}, &copy);
