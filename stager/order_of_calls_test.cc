@@ -192,8 +192,27 @@ TEST_F(OrderOfCallsTest, AQuarantinedSlotComesBackWithALaterRecordOfItsStream) {
   EXPECT_EQ(stager_->stats().slots_quarantined, 0u);
 }
 
-// Nothing will ever complete a quarantined slot if its stream is not used again.
-TEST_F(OrderOfCallsTest, WithOnlyQuarantinedSlotsACopyFailsAtOnce) {
+// Full of quarantined slots, the ring makes the later record itself, on the stream of the call.
+TEST_F(OrderOfCallsTest, ARingFullOfQuarantinedSlotsComesBackWhenTheDeviceWorksAgain) {
+  EXPECT_CALL(*mock_, Inspect).Times(AnyNumber());
+  EXPECT_CALL(*mock_, OnHostAccess).Times(AnyNumber());
+  EXPECT_CALL(*mock_, CopyAsync).Times(4);
+  EXPECT_CALL(*mock_, Record)
+      .WillOnce([](auto&&...) { return DeviceError(719); })
+      .WillOnce([](auto&&...) { return DeviceError(719); })
+      .WillRepeatedly([](auto&&...) { return Expected<void>(); });
+  EXPECT_CALL(*mock_, WaitAny).WillRepeatedly(Return(Expected<std::optional<size_t>>(0)));
+  EXPECT_CALL(*mock_, Now).Times(AnyNumber());
+  ASSERT_FALSE(stager_->Copy(To(3), values_, stream_));
+  ASSERT_FALSE(stager_->Copy(To(3), values_, stream_));
+  EXPECT_EQ(stager_->stats().slots_quarantined, 2u);
+  ASSERT_TRUE(stager_->Copy(To(3), values_, stream_));
+  ASSERT_TRUE(stager_->TryCopy(To(3), values_, stream_));
+  EXPECT_EQ(stager_->stats().slots_quarantined, 0u);
+}
+
+// On another stream nothing can be learnt of them, and waiting would be for ever.
+TEST_F(OrderOfCallsTest, WithOnlyQuarantinedSlotsOfOtherStreamsACopyFailsAtOnce) {
   EXPECT_CALL(*mock_, Inspect).Times(AnyNumber());
   EXPECT_CALL(*mock_, OnHostAccess).Times(AnyNumber());
   EXPECT_CALL(*mock_, CopyAsync).Times(2);
@@ -201,7 +220,7 @@ TEST_F(OrderOfCallsTest, WithOnlyQuarantinedSlotsACopyFailsAtOnce) {
   EXPECT_CALL(*mock_, Now).Times(AnyNumber());
   ASSERT_FALSE(stager_->Copy(To(3), values_, stream_));
   ASSERT_FALSE(stager_->Copy(To(3), values_, stream_));
-  auto outcome = stager_->Copy(To(3), values_, stream_);
+  auto outcome = stager_->Copy(To(3), values_, other_);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, ErrorCode::kResourceExhausted);
 }

@@ -146,7 +146,7 @@ Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& cop
       Reached(Mark::kOriginComplete);
       return false;
     }
-    if (slot.state == State::kQuarantined) {
+    if (slot.state != State::kInFlight) {  // quarantined, or about to be recorded once more
       index = RecordedAfter(slot);
       if (index == kNone) {
         Reached(Mark::kOriginUnknown);

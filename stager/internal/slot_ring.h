@@ -79,6 +79,11 @@ class SlotRing {
   Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id,
                          const SentBytes& bytes, CopyRef* copy);
 
+  // Records a quarantined slot of `stream` there anew, so that its completion, and that of all its
+  // like, can be learnt: for a ring that is full of them, where no later copy will do it. Answers
+  // whether one was recorded.
+  bool RecordQuarantined(const Stream& stream, StreamId id);
+
   // Makes `stream` wait for `copy` alone unless it is known complete; answers whether it had to.
   // Errors: `kUnavailable` when the copy's record failed and no later one stands in for it yet.
   Expected<bool> MakeStreamWait(const Stream& stream, const CopyRef& copy);
@@ -147,6 +152,9 @@ class SlotRing {
   Expected<bool> Sweep(const StreamList& list) H2D_REQUIRES(mutex_);
   Expected<void> SweepAll() H2D_REQUIRES(mutex_);
   void Complete(uint32_t index) H2D_REQUIRES(mutex_);
+  void DropList(StreamList& list) H2D_REQUIRES(mutex_);
+  std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
+  void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
   void Free(uint32_t index) H2D_REQUIRES(mutex_);
   StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_);
   uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);

@@ -53,12 +53,17 @@ Expected<void> SlotRing::SweepAll() {
   return {};
 }
 
+void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
+  (previous == kNone ? list.oldest : slots_[previous].next) = slots_[index].next;
+  if (list.youngest == index) list.youngest = previous;
+  --list.count;
+}
+
 // Frees the slot whose event was seen complete and, with it, every slot of its stream whose copy
 // call returned before this event's record call began: the event stands for those copies too.
 void SlotRing::Complete(uint32_t index) {
-  const StreamId stream = slots_[index].stream;
   const uint64_t stamp = slots_[index].stamp;
-  StreamList& list = ListFor(stream);
+  StreamList& list = ListFor(slots_[index].stream);
   uint32_t previous = kNone;
   uint32_t freed = 0;
   for (uint32_t i = list.oldest; i != kNone;) {
@@ -66,9 +71,7 @@ void SlotRing::Complete(uint32_t index) {
     if (i != index && slots_[i].stamp >= stamp) {
       previous = i;
     } else {
-      (previous == kNone ? list.oldest : slots_[previous].next) = next;
-      if (list.youngest == i) list.youngest = previous;
-      --list.count;
+      Unlink(list, i, previous);
       if (slots_[i].state == State::kQuarantined) {
         Reached(Mark::kQuarantineEnded);
         --quarantined_;
@@ -79,10 +82,42 @@ void SlotRing::Complete(uint32_t index) {
     i = next;
   }
   if (freed > 1) Reached(Mark::kCompletedInBatch);
-  if (list.count == 0) {
-    list = streams_.back();
-    streams_.pop_back();
+  if (list.count == 0) DropList(list);
+}
+
+// Which stream comes where in the list is of no meaning.
+void SlotRing::DropList(StreamList& list) {
+  list = streams_.back();
+  streams_.pop_back();
+}
+
+// Takes a quarantined slot of the stream that no record in flight stands for out of its list, to be
+// recorded once more.
+std::optional<uint32_t> SlotRing::TakeQuarantined(StreamId stream) {
+  const auto list = std::find_if(streams_.begin(), streams_.end(),
+                                 [stream](const StreamList& l) { return l.id == stream; });
+  if (list == streams_.end()) return std::nullopt;
+  uint32_t previous = kNone;
+  for (uint32_t i = list->oldest; i != kNone; previous = i, i = slots_[i].next) {
+    if (slots_[i].state != State::kQuarantined || RecordedAfter(slots_[i]) != kNone) continue;
+    Unlink(*list, i, previous);
+    if (list->count == 0) DropList(*list);
+    slots_[i].state = State::kHeld;
+    --quarantined_;
+    return i;
   }
+  return std::nullopt;
+}
+
+bool SlotRing::RecordQuarantined(const Stream& stream, StreamId id) {
+  std::optional<uint32_t> index;
+  {
+    MutexLock lock(mutex_);
+    index = TakeQuarantined(id);
+  }
+  if (!index) return false;
+  Reached(Mark::kQuarantineRecorded);
+  return Publish({.index = *index, .bytes = {}}, stream, id, SentBytes{}, nullptr).has_value();
 }
 
 // The memory is free at once; the event when nobody looks at it any more.

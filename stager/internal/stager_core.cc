@@ -39,23 +39,28 @@ Unexpected StagerCore::StreamError(Expected<StreamStatus> status) {
       "Copy before the capture, or on another stream.");
 }
 
-Expected<std::optional<SlotRef>> StagerCore::Take(uint64_t bytes, WaitForSlot wait) {
-  if (bytes > options_.max_pinned_bytes) [[unlikely]] {
-    return ResourceExhausted("A copy of " + std::to_string(bytes) +
-                             " bytes does not fit max_pinned_bytes, " +
-                             std::to_string(options_.max_pinned_bytes) + ".");
-  }
+Expected<void> StagerCore::CheckFitsLimit(uint64_t bytes) const {
+  if (bytes <= options_.max_pinned_bytes) [[likely]]
+    return {};
+  return ResourceExhausted("A copy of " + std::to_string(bytes) +
+                           " bytes does not fit max_pinned_bytes, " +
+                           std::to_string(options_.max_pinned_bytes) + ".");
+}
+
+Expected<std::optional<SlotRef>> StagerCore::TryTake(uint64_t bytes, const Stream& stream,
+                                                     StreamId id) {
+  if (auto fits = CheckFitsLimit(bytes); !fits) return ErrorOf(fits);
   auto slot = ring_.TryTake(bytes);
-  if (!slot || *slot || wait == WaitForSlot::kNo) return slot;
-  auto waited = ring_.WaitAndTake(bytes);
-  if (!waited) return ErrorOf(waited);
-  return std::optional<SlotRef>(*waited);
+  if (slot && *slot) [[likely]]
+    return slot;
+  return ring_.RecordQuarantined(stream, id) ? ring_.TryTake(bytes) : std::move(slot);
 }
 
 // Whether `held` holds a slot of at least `bytes` bytes now.
-Expected<bool> StagerCore::TakeInto(HeldSlot& held, uint64_t bytes) {
+Expected<bool> StagerCore::TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream,
+                                    StreamId id) {
   if (held && held.slot().bytes.size() >= bytes) return true;
-  auto slot = Take(bytes, WaitForSlot::kNo);
+  auto slot = TryTake(bytes, stream, id);
   if (!slot) return ErrorOf(slot);
   if (*slot) held.Hold(**slot);
   return slot->has_value();

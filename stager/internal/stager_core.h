@@ -76,8 +76,10 @@ class StagerCore {
   }
   static Unexpected StreamError(Expected<StreamStatus> status);
 
-  Expected<std::optional<SlotRef>> Take(uint64_t bytes, WaitForSlot wait);
-  Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes);
+  // A slot for a copy on `stream`, or nothing when none is free; never waits.
+  Expected<std::optional<SlotRef>> TryTake(uint64_t bytes, const Stream& stream, StreamId id);
+  Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream, StreamId id);
+  Expected<void> CheckFitsLimit(uint64_t bytes) const;
   Filled FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span, DevicePtr base);
 
   // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
@@ -102,6 +104,7 @@ class StagerCore {
   Expected<bool> TryRecord(MirrorState& mirror, const HostImage& image, const Stream& stream,
                            HeldSlot& held) H2D_REQUIRES(mirror.mutex());
 
+  Expected<std::optional<SlotRef>> TryAcquire(uint64_t bytes, WaitForSlot wait);
   Expected<CopyOutcome> TrySubmitPlain(const SlotRef& slot, const Destination& destination,
                                        const Stream& stream, bool* consumed);
   Expected<CopyOutcome> TrySubmitMirrored(const SlotRef& slot, MirrorState& mirror,

@@ -27,9 +27,14 @@ Expected<CopyOutcome> StagerCore::TryCopyPlain(const Destination& destination,
   if (bytes->bytes() == 0) return CopyOutcome{};
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
-  auto slot = Take(bytes->bytes(), wait);
+  auto slot = TryTake(bytes->bytes(), stream, status->id);
   if (!slot) return ErrorOf(slot);
-  if (!*slot) return WouldBlock();
+  if (!*slot) {
+    if (wait == WaitForSlot::kNo) return WouldBlock();
+    auto waited = ring_.WaitAndTake(bytes->bytes());
+    if (!waited) return ErrorOf(waited);
+    *slot = *waited;
+  }
   const Filled filled = FillSlot(**slot, *bytes, {0, bytes->bytes()}, destination.ptr);
   return SendPlain(filled, stream, status->id);
 }
@@ -76,7 +81,7 @@ Expected<std::optional<CopyOutcome>> StagerCore::TryMirrored(MirrorState& mirror
   if (Refuses(status)) return StreamError(std::move(status));
   const ByteSpan span = mirror.ToSend(*bytes, options_.min_trim_bytes);
   if (span.empty()) return Skip(mirror, bytes->bytes(), stream, status->id);
-  auto enough = TakeInto(held, span.bytes());
+  auto enough = TakeInto(held, span.bytes(), stream, status->id);
   if (!enough) return ErrorOf(enough);
   if (!*enough) {
     *wanted = span.bytes();

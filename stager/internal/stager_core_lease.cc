@@ -28,17 +28,27 @@ Expected<void> CheckLease(const SlotRef& slot, const Destination& destination) {
 
 }  // namespace
 
-Expected<std::optional<SlotRef>> StagerCore::Acquire(uint64_t bytes, WaitForSlot wait) {
+Expected<std::optional<SlotRef>> StagerCore::TryAcquire(uint64_t bytes, WaitForSlot wait) {
   if (!alive()) return NotAlive();
   if (bytes == 0) return InvalidArgument("A lease of 0 bytes was asked for.");
-  auto slot = Counted(Take(bytes, wait));
+  if (auto fits = CheckFitsLimit(bytes); !fits) return ErrorOf(fits);
+  auto slot = ring_.TryTake(bytes);
   if (!slot) return slot;
-  if (*slot) {
-    device_->OnHostAccess((*slot)->bytes, HostAccess::kWrite);
-  } else {
-    static_cast<void>(WouldBlock());
+  if (!*slot) {
+    if (wait == WaitForSlot::kNo) {
+      static_cast<void>(WouldBlock());
+      return slot;
+    }
+    auto waited = ring_.WaitAndTake(bytes);
+    if (!waited) return ErrorOf(waited);
+    *slot = *waited;
   }
+  device_->OnHostAccess((*slot)->bytes, HostAccess::kWrite);
   return slot;
+}
+
+Expected<std::optional<SlotRef>> StagerCore::Acquire(uint64_t bytes, WaitForSlot wait) {
+  return Counted(TryAcquire(bytes, wait));
 }
 
 void StagerCore::DropLease(const SlotRef& slot) noexcept {

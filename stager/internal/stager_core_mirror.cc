@@ -17,7 +17,7 @@ Expected<bool> StagerCore::TryRecord(MirrorState& mirror, const HostImage& image
   if (bytes->bytes() == 0) return true;
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
-  auto enough = TakeInto(held, 0);
+  auto enough = TakeInto(held, 0, stream, status->id);
   if (!enough || !*enough) return enough;
   auto ordered = mirror.order().Follow(ring_, stream, status->id);
   if (!ordered) return ordered;

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kMarkCount> kNames = {
     "idle slab retired",
     "quarantine",
     "quarantine ended",
+    "quarantined slot recorded once more",
     "failed copy guarded",
     "lease dropped",
     "lease outlived its stager",

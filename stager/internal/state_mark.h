@@ -25,6 +25,7 @@ enum class Mark : uint8_t {
   kSlabRetired,           // idle memory of one size made room for another
   kQuarantine,            // a record failed after its copy
   kQuarantineEnded,       // ... and a later record of its stream completed
+  kQuarantineRecorded,    // ... or it was recorded once more, because the ring was full
   kFailedCopyGuarded,     // a copy call failed and was guarded as one that may run
   kLeaseDropped,          // a held slot was handed back unused
   kLeaseOutlivedStager,   // ... after its stager was gone
