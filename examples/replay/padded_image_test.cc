@@ -28,6 +28,13 @@ TEST(PaddedImageTest, WithoutValuesAllIsPadding) {
   EXPECT_EQ((ImageOf<int64_t, 3>({{}, -1})), (std::array<int64_t, 3>{-1, -1, -1}));
 }
 
+TEST(PaddedImageTest, PaddingOfAnyLengthIsTheSameElementAgainAndAgain) {
+  const std::vector<int64_t> values = {7};
+  const auto image = ImageOf<int64_t, 100>({values, -2});
+  EXPECT_EQ(image[0], 7);
+  EXPECT_EQ(std::count(image.begin(), image.end(), -2), 99);
+}
+
 TEST(PaddedImageTest, AStructIsPaddedWithItsOwnKind) {
   const std::vector<SamplingParams> values = {{0.5F, 0.25F}};
   const auto image = ImageOf<SamplingParams, 2>({values, SamplingParams{}});
