@@ -1,0 +1,97 @@
+// Sources that are not the stager's slots: what the field tripped over with pageable memory,
+// batches and pointers, and that the simulated device shows it.
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "h2d/tests/scenarios/support/scenario_test.h"
+
+namespace h2d::scenarios {
+namespace {
+
+class Sources : public ScenarioTest {};
+INSTANTIATE_TEST_SUITE_P(All, Sources, ::testing::ValuesIn(Settings()), NameOf);
+
+// Scenario 8. An address inside an allocation is of that allocation's kind, at whatever offset; one
+// that is in none is pageable, and device memory is an error, not a silent default.
+TEST_P(Sources, AnInteriorAddressCountsAsItsAllocationDoes) {
+  const PinnedBuffer pinned = fake().AllocatePinned(bytes()).value();
+  const std::byte* start = pinned.bytes().data();
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, bytes() / 2, bytes() - 1}) {
+    EXPECT_EQ(fake().KindOf(start + offset).value(), MemoryKind::kPinned) << offset;
+  }
+  const Values pageable = ValuesOf(1);
+  EXPECT_EQ(fake().KindOf(&pageable.back()).value(), MemoryKind::kPageable);
+  const Destination to = NewDestination();
+  for (const uint64_t offset : {uint64_t{0}, bytes() - 1}) {
+    ExpectError(fake().KindOf((to.ptr + offset).pointer()), ErrorCode::kInvalidArgument);
+  }
+  // A copy from an interior address is tracked like one from the start.
+  const Stream stream = fake().NewStream("plan");
+  ASSERT_TRUE(fake().Hold(stream));
+  ASSERT_TRUE(fake().CopyAsync(to.ptr, pinned.bytes().subspan(8), stream));
+  fake().OnHostAccess(pinned.bytes().last(1), HostAccess::kWrite);
+  ExpectHazards(HazardKind::kWriteToSourceInFlight);
+  ASSERT_TRUE(fake().Release(stream));
+  ASSERT_TRUE(fake().SynchronizeStream(stream));
+}
+
+// Scenario 18. A consumer on another stream that waits for nothing may read before a pageable copy
+// has arrived, even where the call returned only when the source was read.
+TEST_P(Sources, AConsumerThatDoesNotWaitForAPageableCopyIsReported) {
+  const Values values = ValuesOf(1, 262'144);  // 1 MiB
+  const Destination to = NewDestination(values.size());
+  const Stream loader = fake().NewStream("loader");
+  const Stream consumer = fake().NewStream("consumer");
+  ASSERT_TRUE(fake().CopyAsync(to.ptr, std::as_bytes(std::span(values)), loader));
+  KernelSpec unordered;
+  unordered.name = "consumer";
+  unordered.reads = {{to.ptr, values.size() * sizeof(int32_t)}};
+  ASSERT_TRUE(fake().Launch(consumer, unordered));
+  ExpectHazards(HazardKind::kUnorderedAccess);
+  Order(loader, consumer);
+  ExpectRead(consumer, to, values);
+  fake().RunUntilIdle();
+}
+
+// The stager takes the values during its call, so the consumer's order is all that is needed.
+TEST_P(Sources, AStagedValueMayBeOverwrittenAsSoonAsTheCallReturned) {
+  MakeStager();
+  const Stream plan = fake().NewStream("plan");
+  const Stream consumer = fake().NewStream("consumer");
+  const Destination to = NewDestination();
+  Values values = ValuesOf(1);
+  Occupy(plan);
+  ExpectIssued(stager().Copy(to, values, plan));
+  values.assign(values.size(), 0);
+  Order(plan, consumer);
+  ExpectRead(consumer, to, ValuesOf(1));
+}
+
+// Scenario 6. A batch with its sources in stream order may read pageable memory late: over some
+// seeds both the value of the call and the one stored afterwards are seen.
+TEST(PageableBatches, MayReadTheirSourcesAfterTheCallReturned) {
+  std::set<int32_t> seen;
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    const auto fake = MakeFake(seed);
+    const DevicePtr to = fake->AllocateDevice(sizeof(int32_t)).value();
+    const Stream stream = fake->NewStream();
+    KernelSpec busy;
+    busy.duration = std::chrono::milliseconds(20);
+    ASSERT_TRUE(fake->Launch(stream, busy));
+    int32_t value = 1;
+    const CopyEntry entry{to, std::as_bytes(std::span(&value, 1))};
+    ASSERT_TRUE(fake->CopyBatchAsync(std::span(&entry, 1), stream));
+    value = 2;
+    fake->RunUntilIdle();
+    int32_t arrived = 0;
+    ASSERT_TRUE(fake->Peek(to, std::as_writable_bytes(std::span(&arrived, 1))));
+    seen.insert(arrived);
+  }
+  EXPECT_EQ(seen, (std::set<int32_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace h2d::scenarios
