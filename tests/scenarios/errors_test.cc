@@ -85,7 +85,7 @@ TEST_P(Errors, TheCallAfterAnyFailureOfTheDeviceWorks) {
   for (const CallKind kind : {CallKind::kCopyAsync, CallKind::kRecord, CallKind::kWaitAny,
                               CallKind::kWaitEvent, CallKind::kInspect}) {
     for (const FaultTiming timing : {FaultTiming::kBeforeCall, FaultTiming::kAfterCall}) {
-      for (uint64_t call = 1; call < 100; call += 1 + call / 4) {
+      for (uint64_t call = 1; call < 100; call += 1 + call / 2) {
         SCOPED_TRACE(std::string(ToString(kind)) + ", call " + std::to_string(call) +
                      (timing == FaultTiming::kAfterCall ? ", after it" : ", before it"));
         const auto faulty = FaultyDevice::Create(shared_fake());

@@ -1,8 +1,9 @@
 #include "h2d/tests/scenarios/support/scenario_test.h"
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "h2d/device/fake/testing/hazard_check.h"
 
 namespace h2d::scenarios {
 
@@ -42,8 +43,7 @@ void ScenarioTest::TearDown() {
   EXPECT_EQ(fake_->RunUntilIdle(), 0u) << "work remains on a held stream";
   EXPECT_EQ(readers_->ran, readers_->launched);
   for (const std::string& mismatch : readers_->mismatches) ADD_FAILURE() << mismatch;
-  for (const Hazard& hazard : fake_->hazards()) ADD_FAILURE() << hazard.ToString();
-  if (HasFailure()) std::printf("%s\n", fake_->Timeline().c_str());
+  EXPECT_TRUE(h2d::testing::NoHazards(*fake_));
 }
 
 StagerOptions ScenarioTest::RingOf(uint32_t slots) const {
