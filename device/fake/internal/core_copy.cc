@@ -139,7 +139,8 @@ void Core::AddPart(const Caller& caller, Op& op, const EnqueuedCopy& copy, const
           info.source.offset, info.source.offset + bytes,
           [&](Access& earlier) { detector_.Compare(earlier, info); });
       detector_.Access(copy.source.block->shadow, part.source, info.source, false, order);
-      detector_.Watch(part.source, part.from, bytes);
+      part.watch_at_start = host_functions_queued_ != 0;
+      if (!part.watch_at_start) detector_.Watch(part.source, part.from, bytes);
     }
   }
   if (pinned || copy.late) part.chunks = ChooseReads(caller, bytes, pinned);

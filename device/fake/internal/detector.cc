@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace h2d::fake_internal {
@@ -85,7 +86,10 @@ void Detector::Watch(const AccessRef& access, const std::byte* from, uint64_t by
   access->expected.assign(from, from + bytes);
   watched_bytes_ += bytes + sizeof(AccessRecord);
   auto& watched = lanes_[access->epoch.lane].watched;
-  watched.push_back(access);
+  // In the order of the copies, of which some are watched from their start on only.
+  auto place = watched.end();
+  while (place != watched.begin() && (*std::prev(place))->epoch.time > access->epoch.time) --place;
+  watched.insert(place, access);
   while (watched_bytes_ > kMaxWatchedBytes && watched.size() > 1) {
     Forget(*watched.front());
     watched.pop_front();

@@ -47,6 +47,7 @@ struct CopyPart {
   size_t staged = 0;  // where its bytes begin in `Op::staged`, which holds them as of the call
   std::vector<ReadTime> chunks;  // equal pieces; empty: all at the call
   AccessRef source;              // null when the source is not tracked
+  bool watch_at_start = false;   // host functions may still write the source before it starts
 };
 
 struct Op {

@@ -1,0 +1,338 @@
+// Captures and graphs: rules as measured on an H200 with CUDA 13.0.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "h2d/device/fake/fake_device.h"
+#include "h2d/device/fake/testing/fake_fixture.h"
+
+namespace h2d {
+namespace {
+
+using testing::BytesOf;
+
+constexpr int kUnsupported = 900;
+constexpr int kInvalidated = 901;
+constexpr int kUnmatched = 903;
+constexpr int kUnjoined = 904;
+constexpr int kIsolation = 905;
+constexpr int kImplicit = 906;
+constexpr int kCaptured = 907;
+
+constexpr CaptureMode kModes[] = {CaptureMode::kGlobal, CaptureMode::kThreadLocal,
+                                  CaptureMode::kRelaxed};
+
+class CaptureTest : public testing::FakeFixture {
+ protected:
+  void Begin(CaptureMode mode = CaptureMode::kGlobal) {
+    ASSERT_TRUE(device_->BeginCapture(a_, mode));
+  }
+  // The error number of the end; 0 when it is well.
+  int End() {
+    const Expected<FakeGraph> graph = device_->EndCapture(a_);
+    return graph ? 0 : graph.error().device_code;
+  }
+  template <class Call>
+  int InAnotherThread(const Call& call) {
+    int code = 0;
+    std::thread([&] { code = call(); }).join();
+    return code;
+  }
+  template <class T>
+  static int CodeOf(const Expected<T>& answer) {
+    return answer ? 0 : answer.error().device_code;
+  }
+};
+
+TEST_F(CaptureTest, WorkOnACapturingStreamIsRecordedAndRunsAtEachLaunch) {
+  Fill(slot_, 11);
+  Begin();
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->operations(), 1U);
+  device_->RunUntilIdle();
+  EXPECT_EQ(At(target_), BytesOf(0, kBytes));
+  Fill(slot_, 22);  // the captured copy reads the buffer again at each replay
+  ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+  ASSERT_TRUE(device_->SynchronizeStream(a_));
+  EXPECT_EQ(At(target_), BytesOf(22, kBytes));
+  ExpectNoHazard();
+}
+
+TEST_F(CaptureTest, AWriteIntoASourceOfALaunchedGraphIsReported) {
+  Begin();
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  ASSERT_TRUE(device_->LaunchGraph(*graph, b_));
+  Fill(slot_, 1);
+  EXPECT_EQ(TheHazard(HazardKind::kWriteToSourceInFlight).first.lane, "b");
+}
+
+TEST_F(CaptureTest, AReplayOfACopyWhoseSourceWasReleasedIsReported) {
+  Begin();
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  { const PinnedBuffer dies = std::move(slot_); }
+  EXPECT_FALSE(device_->LaunchGraph(*graph, a_));
+  TheHazard(HazardKind::kUseOfReleasedMemory);
+}
+
+TEST_F(CaptureTest, InspectAndTheDevicesOwnMethodsDisturbNoCaptureInAnyMode) {
+  for (const CaptureMode mode : kModes) {
+    Reset({});
+    Event event = RecordOn(b_);
+    Begin(mode);
+    EXPECT_TRUE(device_->Inspect(a_)->capturing);
+    EXPECT_EQ(device_->Inspect(a_)->id, 0U);
+    EXPECT_FALSE(device_->Inspect(b_)->capturing);
+    const auto all = [&] {
+      EXPECT_TRUE(device_->Query(event));
+      const Event* const events[] = {&event};
+      EXPECT_TRUE(device_->WaitAny(events, {std::chrono::seconds(1)}));
+      EXPECT_TRUE(device_->AllocatePinned(kBytes));  // and its release
+      EXPECT_TRUE(device_->CreateEvent());
+      EXPECT_TRUE(Copy(b_, target_, slot_));
+      EXPECT_TRUE(device_->Record(event, b_));
+      EXPECT_TRUE(device_->WaitEvent(b_, event));
+      EXPECT_TRUE(device_->KindOf(slot_.bytes().data()));
+      EXPECT_TRUE(device_->Trim());
+      return 0;
+    };
+    all();
+    InAnotherThread(all);
+    EXPECT_EQ(End(), 0);
+  }
+}
+
+TEST_F(CaptureTest, ARawQueryAllocationOrSynchronizeIsForbiddenByMode) {
+  const Event event = RecordOn(b_);
+  using Call = std::function<int()>;
+  const std::vector<Call> calls = {
+      [&] { return CodeOf(device_->RawQuery(event)); },
+      [&] { return CodeOf(device_->RawAllocatePinned(kBytes)); },
+      [&] { return CodeOf(device_->Synchronize(event)); },
+      [&] { return CodeOf(device_->SynchronizeStream(b_)); },
+  };
+  for (const Call& call : calls) {
+    // Of the capturing thread: forbidden but in a relaxed capture.
+    for (const CaptureMode mode : kModes) {
+      const bool relaxed = mode == CaptureMode::kRelaxed;
+      Begin(mode);
+      EXPECT_EQ(call(), relaxed ? 0 : kUnsupported);
+      EXPECT_EQ(End(), relaxed ? 0 : kInvalidated);
+    }
+    // Of another thread: forbidden by a global capture only.
+    for (const CaptureMode mode : kModes) {
+      const bool global = mode == CaptureMode::kGlobal;
+      Begin(mode);
+      EXPECT_EQ(InAnotherThread(call), global ? kUnsupported : 0);
+      EXPECT_EQ(End(), global ? kInvalidated : 0);
+    }
+  }
+}
+
+TEST_F(CaptureTest, AnExchangeToRelaxedMakesTheSameCallsSafe) {
+  const Event event = RecordOn(b_);
+  const auto calls = [&] {
+    const CaptureMode before = device_->ExchangeCaptureMode(CaptureMode::kRelaxed);
+    EXPECT_TRUE(device_->RawQuery(event));
+    EXPECT_TRUE(device_->RawAllocatePinned(kBytes));
+    EXPECT_TRUE(device_->Synchronize(event));
+    EXPECT_EQ(device_->ExchangeCaptureMode(before), CaptureMode::kRelaxed);
+    return 0;
+  };
+  for (const CaptureMode mode : kModes) {
+    Begin(mode);
+    calls();
+    InAnotherThread(calls);
+    EXPECT_EQ(End(), 0);
+  }
+}
+
+TEST_F(CaptureTest, NoModeAllowsSynchronizingTheCapturingStreamOrTheDeviceOrAskingItsId) {
+  for (const CaptureMode mode : kModes) {
+    for (int call = 0; call < 3; ++call) {
+      Begin(mode);
+      device_->ExchangeCaptureMode(CaptureMode::kRelaxed);
+      const int code = call == 0   ? CodeOf(device_->SynchronizeStream(a_))
+                       : call == 1 ? CodeOf(device_->SynchronizeDevice())
+                                   : CodeOf(device_->RawStreamId(a_));
+      EXPECT_EQ(code, kUnsupported);
+      device_->ExchangeCaptureMode(CaptureMode::kGlobal);
+      EXPECT_EQ(End(), kInvalidated);
+    }
+  }
+  EXPECT_EQ(*device_->RawStreamId(b_), b_.id());
+}
+
+TEST_F(CaptureTest, AnEventRecordedInACaptureCannotBeQueried) {
+  for (const bool query : {true, false}) {
+    Event event = *device_->CreateEvent();
+    Begin();
+    ASSERT_TRUE(device_->Record(event, a_));
+    EXPECT_EQ(query ? CodeOf(device_->Query(event)) : CodeOf(device_->Synchronize(event)),
+              kCaptured);
+    EXPECT_EQ(End(), kInvalidated);
+    EXPECT_EQ(CodeOf(device_->Query(event)), kCaptured);  // after the capture, too
+    ASSERT_TRUE(device_->Record(event, b_));
+    EXPECT_TRUE(device_->Query(event));
+  }
+}
+
+TEST_F(CaptureTest, ACapturingStreamMustNotWaitForAnEventFromOutside) {
+  const Event outside = RecordOn(b_);
+  Begin();
+  EXPECT_EQ(CodeOf(device_->WaitEvent(a_, outside)), kIsolation);
+  EXPECT_TRUE(device_->Inspect(a_)->capturing);  // invalid, and not over
+  EXPECT_EQ(CodeOf(Copy(a_, target_, slot_)), kInvalidated);
+  EXPECT_EQ(End(), kInvalidated);
+  EXPECT_FALSE(device_->Inspect(a_)->capturing);
+  EXPECT_TRUE(Copy(a_, target_, slot_));
+}
+
+TEST_F(CaptureTest, AnEventNeverRecordedIsNoWaitForACapturingStream) {
+  const Event event = *device_->CreateEvent();
+  Begin();
+  EXPECT_TRUE(device_->WaitEvent(a_, event));
+  EXPECT_EQ(End(), 0);
+}
+
+TEST_F(CaptureTest, AStreamThatWaitsForACapturedEventJoinsTheCapture) {
+  Event fork = *device_->CreateEvent();
+  Event join = *device_->CreateEvent();
+  Begin();
+  ASSERT_TRUE(device_->Record(fork, a_));
+  ASSERT_TRUE(device_->WaitEvent(b_, fork));
+  EXPECT_TRUE(device_->Inspect(b_)->capturing);
+  ASSERT_TRUE(Copy(b_, target_, slot_));
+  ASSERT_TRUE(device_->Record(join, b_));
+  ASSERT_TRUE(device_->WaitEvent(a_, join));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  ASSERT_TRUE(graph);
+  EXPECT_FALSE(device_->Inspect(b_)->capturing);
+  Fill(slot_, 3);
+  ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+  ASSERT_TRUE(device_->SynchronizeStream(a_));
+  EXPECT_EQ(At(target_), BytesOf(3, kBytes));
+  Fill(slot_, 4);
+  ExpectNoHazard();
+}
+
+TEST_F(CaptureTest, WorkThatWasNeverJoinedFailsTheEnd) {
+  Event fork = *device_->CreateEvent();
+  Begin();
+  ASSERT_TRUE(device_->Record(fork, a_));
+  ASSERT_TRUE(device_->WaitEvent(b_, fork));
+  ASSERT_TRUE(Copy(b_, target_, slot_));
+  EXPECT_EQ(End(), kUnjoined);
+}
+
+TEST_F(CaptureTest, OnlyTheStreamThatBeganACaptureEndsIt) {
+  EXPECT_EQ(CodeOf(device_->EndCapture(b_)), kUnmatched);
+  Begin();
+  EXPECT_EQ(CodeOf(device_->BeginCapture(a_)), 1);
+  EXPECT_EQ(End(), 0);
+}
+
+TEST_F(CaptureTest, TheLegacyStreamBesideABlockingStreamsCapture) {
+  const Stream blocking = device_->NewStream("blocking", StreamFlags::kBlocking);
+  const Stream legacy = device_->LegacyStream();
+  ASSERT_TRUE(device_->BeginCapture(blocking));
+  EXPECT_EQ(CodeOf(device_->RawIsCapturing(legacy)), kImplicit);
+  EXPECT_TRUE(device_->Inspect(legacy)->capturing);  // refused by whoever asks first
+  EXPECT_TRUE(device_->EndCapture(blocking));        // and harmless
+  ASSERT_TRUE(device_->BeginCapture(blocking));
+  EXPECT_EQ(CodeOf(Copy(legacy, target_, slot_)), kImplicit);
+  EXPECT_EQ(CodeOf(device_->EndCapture(blocking)), kInvalidated);
+  EXPECT_EQ(CodeOf(device_->BeginCapture(legacy)), kUnsupported);
+  Begin();  // of a non-blocking stream: no concern of the legacy stream
+  EXPECT_FALSE(*device_->RawIsCapturing(legacy));
+  EXPECT_TRUE(Copy(legacy, target_, slot_));
+  EXPECT_EQ(End(), 0);
+}
+
+TEST_F(CaptureTest, LaunchesOfOneExecutableRunOneAfterAnother) {
+  Begin();
+  ASSERT_TRUE(device_->Launch(a_, {.name = "body", .writes = {{target_, kBytes}}}));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  ASSERT_TRUE(device_->Hold(a_));
+  ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+  ASSERT_TRUE(device_->LaunchGraph(*graph, b_));
+  device_->RunUntilIdle();
+  EXPECT_EQ(*device_->QueryStream(b_), EventState::kPending);
+  ASSERT_TRUE(device_->Release(a_));
+  EXPECT_EQ(device_->RunUntilIdle(), 0U);
+  ExpectNoHazard();  // both write the target: the executable orders them
+}
+
+TEST_F(CaptureTest, AGraphReadsItsInputsAfterTheCopiesThatItsStreamWaitsFor) {
+  Begin();
+  ASSERT_TRUE(device_->Launch(a_, {.name = "body", .reads = {{target_, kBytes}}}));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  for (const bool waits : {true, false}) {
+    ASSERT_TRUE(device_->SynchronizeDevice());
+    ASSERT_TRUE(Copy(b_, target_, slot_));
+    const Event event = RecordOn(b_);
+    if (waits) {
+      ASSERT_TRUE(device_->WaitEvent(a_, event));
+    }
+    ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+    if (waits) {
+      ExpectNoHazard();
+    } else {
+      EXPECT_NE(TheHazard(HazardKind::kUnorderedAccess).second.operation.find("'body'"),
+                std::string::npos);
+    }
+  }
+}
+
+TEST_F(CaptureTest, UnorderedBranchesOfAGraphConflict) {
+  Event fork = *device_->CreateEvent();
+  Event join = *device_->CreateEvent();
+  Begin();
+  ASSERT_TRUE(device_->Record(fork, a_));
+  ASSERT_TRUE(device_->WaitEvent(b_, fork));
+  ASSERT_TRUE(device_->Launch(a_, {.name = "left", .writes = {{target_, kBytes}}}));
+  ASSERT_TRUE(device_->Launch(b_, {.name = "right", .writes = {{target_, kBytes}}}));
+  ASSERT_TRUE(device_->Record(join, b_));
+  ASSERT_TRUE(device_->WaitEvent(a_, join));
+  ASSERT_TRUE(device_->Launch(a_, {.name = "after", .writes = {{target_, kBytes}}}));
+  const Expected<FakeGraph> graph = device_->EndCapture(a_);
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->operations(), 3U);
+  ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+  TheHazard(HazardKind::kUnorderedAccess);  // left and right; "after" follows both
+}
+
+TEST_F(CaptureTest, AGraphLaunchedIntoACaptureBecomesPartOfIt) {
+  Begin();
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  const Expected<FakeGraph> inner = device_->EndCapture(a_);
+  Begin();
+  ASSERT_TRUE(Copy(a_, target_ + kBytes, slot_));
+  ASSERT_TRUE(device_->LaunchGraph(*inner, a_));
+  const Expected<FakeGraph> outer = device_->EndCapture(a_);
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(outer->operations(), 2U);
+  Fill(slot_, 6);
+  ASSERT_TRUE(device_->LaunchGraph(*outer, b_));
+  ASSERT_TRUE(device_->SynchronizeStream(b_));
+  EXPECT_EQ(At(target_), BytesOf(6, kBytes));
+  EXPECT_EQ(At(target_ + kBytes), BytesOf(6, kBytes));
+}
+
+TEST_F(CaptureTest, DestroyingACapturingStreamInvalidatesItsCapture) {
+  Event fork = *device_->CreateEvent();
+  const Stream joined = device_->NewStream();
+  Begin();
+  ASSERT_TRUE(device_->Record(fork, a_));
+  ASSERT_TRUE(device_->WaitEvent(joined, fork));
+  ASSERT_TRUE(device_->DestroyStream(joined));
+  EXPECT_EQ(End(), kInvalidated);
+}
+
+}  // namespace
+}  // namespace h2d
