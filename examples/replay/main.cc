@@ -50,22 +50,39 @@ Expected<ReplayResult> RunOnce(const std::vector<TraceRequest>& trace, const Fla
   if (!machine) return ErrorOf(machine);
   ReplayOptions options = flags.replay;
   options.mirrors = mirrors;
-  if (mirrors) {
-    std::printf("%s requests on %s\n%s", WithCommas(trace.size()).c_str(),
-                std::string((*machine)->name()).c_str(),
-                flags.device == DeviceKind::kFake ? kFakeNote : "");
-    std::fflush(stdout);
-  }
   Progress progress(static_cast<uint32_t>(trace.size()));
   return Replay(trace, options, **machine, [&](uint32_t done) { progress.Show(done); });
+}
+
+// One run, and with `--compare` the same without mirrors, unless the first went wrong.
+Expected<std::vector<ReplayResult>> RunAll(const std::vector<TraceRequest>& trace,
+                                           const Flags& flags) {
+  std::vector<ReplayResult> results;
+  for (const bool mirrors : {true, false}) {
+    if (!mirrors && (!flags.compare || !results[0].failure.empty())) break;
+    Expected<ReplayResult> result = RunOnce(trace, flags, mirrors);
+    if (!result) return ErrorOf(result);
+    results.push_back(std::move(*result));
+  }
+  return results;
+}
+
+void Print(const std::vector<TraceRequest>& trace, const Flags& flags,
+           const std::vector<ReplayResult>& results) {
+  std::string text = WithCommas(trace.size()) + " requests on " + results[0].machine + "\n";
+  if (flags.device == DeviceKind::kFake) text += kFakeNote;
+  text += NeverFitText(trace, flags.replay.scheduler, results[0].never_fit) + "\n";
+  std::vector<ReportColumn> columns = {{"with mirrors", &results[0]}};
+  if (results.size() > 1) columns.push_back({"without", &results[1]});
+  std::printf("%s%s", text.c_str(), ReportTable(columns).c_str());
 }
 
 // Prints the verdict and answers the exit status.
 int Judge(const std::vector<ReplayResult>& results) {
   for (const ReplayResult& result : results) {
     if (result.failure.empty()) continue;
-    std::printf("\nWRONG, found after %llu steps:\n%s\n",
-                static_cast<unsigned long long>(result.steps.steps), result.failure.c_str());
+    std::printf("\nWRONG, found after %s steps:\n%s\n", WithCommas(result.steps.steps).c_str(),
+                result.failure.c_str());
     return kFound;
   }
   std::printf("\nEvery byte that the graphs read was as it should be.\n");
@@ -81,22 +98,13 @@ int Main(const std::vector<const char*>& arguments, const std::string& argv0) {
   }
   const Expected<std::vector<TraceRequest>> trace = LoadTrace(*flags, argv0);
   if (!trace) return Fail(kCannotRun, trace.error().message);
-
-  std::vector<ReplayResult> results;
-  for (const bool mirrors : {true, false}) {
-    if (!mirrors && (!flags->compare || !results[0].failure.empty())) break;
-    Expected<ReplayResult> result = RunOnce(*trace, *flags, mirrors);
-    if (!result) {
-      const bool bad_options = result.error().code == ErrorCode::kInvalidArgument;
-      return Fail(bad_options ? kCannotRun : kFound, result.error().ToString());
-    }
-    results.push_back(std::move(*result));
+  const Expected<std::vector<ReplayResult>> results = RunAll(*trace, *flags);
+  if (!results) {
+    const bool bad_options = results.error().code == ErrorCode::kInvalidArgument;
+    return Fail(bad_options ? kCannotRun : kFound, results.error().ToString());
   }
-  std::vector<ReportColumn> columns = {{"with mirrors", &results[0]}};
-  if (results.size() > 1) columns.push_back({"without", &results[1]});
-  std::printf("%s\n%s", NeverFitText(*trace, flags->replay.scheduler, results[0].never_fit).c_str(),
-              ReportTable(columns).c_str());
-  return Judge(results);
+  Print(*trace, *flags, *results);
+  return Judge(*results);
 }
 
 }  // namespace

@@ -84,9 +84,11 @@ TEST(ProgramTest, ARequestThatCanNeverFitIsTold) {
 }
 
 TEST(ProgramTest, ARelativeTraceIsSoughtWhereBazelRunWasCalled) {
-  WriteFile("here.csv", std::string(kHeader) + "2023-11-16 18:17:03,100,2\n");
+  const std::string path =
+      WriteFile("here.csv", std::string(kHeader) + "2023-11-16 18:17:03,100,2\n");
   ASSERT_EQ(setenv("BUILD_WORKING_DIRECTORY", testing::TempDir().c_str(), 1), 0);
   ExpectOutcome("--trace=here.csv", 0, "1 requests on");
+  ExpectOutcome("--trace=" + path, 0, "1 requests on");
   unsetenv("BUILD_WORKING_DIRECTORY");
 }
 

@@ -52,6 +52,7 @@ class Run {
  public:
   Run(std::span<const TraceRequest> trace, const ReplayOptions& options, Machine& machine)
       : options_(options), machine_(machine), scheduler_(trace, options.scheduler) {
+    result_.machine = machine.name();
     result_.requests = static_cast<uint32_t>(trace.size());
   }
 

@@ -37,6 +37,7 @@ struct ReplayOptions {
 };
 
 struct ReplayResult {
+  std::string machine;  // its name
   uint32_t requests = 0;
   SchedulerCounts scheduling;
   std::vector<uint32_t> never_fit;  // requests, by their index in the trace

@@ -160,6 +160,23 @@ TEST(SchedulerTest, WhenBlocksRunOutTheYoungestBeginsAnew) {
   EXPECT_EQ(anew->rows[0].scheduled, 17U);  // with the token that was generated before
 }
 
+TEST(SchedulerTest, AStepThatPreemptsAdmitsNobody) {
+  // In the second step the younger request finds no block for the rest of its prompt. A first chunk
+  // of it would fit again at once, only to be preempted again.
+  const std::vector<TraceRequest> trace = {Request(0, 16, 3), Request(0, 48, 1)};
+  SchedulerOptions options;
+  options.block_size = 16;
+  options.kv_blocks = 4;
+  options.max_batched_tokens = 33;
+  Scheduler scheduler(trace, options);
+  ASSERT_EQ(scheduler.Next()->rows.size(), 2U);
+  const std::optional<StepPlan> second = scheduler.Next();
+  EXPECT_EQ(second->rows.size(), 1U);
+  EXPECT_FALSE(second->admits);
+  EXPECT_EQ(scheduler.counts().preempted, 1U);
+  EXPECT_TRUE(scheduler.Next()->admits);
+}
+
 TEST(SchedulerTest, ALeavingRequestsRowGoesToTheLastOne) {
   const std::vector<TraceRequest> trace = {Request(0, 4, 9), Request(0, 4, 1), Request(0, 4, 9),
                                            Request(0, 4, 9)};
