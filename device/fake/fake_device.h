@@ -77,11 +77,11 @@ struct FakeLatencies {
 };
 
 struct FakeOptions {
-  FakeLatencies latencies;
+  FakeLatencies latencies{};
   // Page-locked memory that the machine has, cached blocks included; above it allocations fail.
   uint64_t pinned_limit_bytes = uint64_t{1} << 30;
   uint64_t device_limit_bytes = uint64_t{4} << 30;
-  std::shared_ptr<ChoiceSource> choices;  // null: the kindest
+  std::shared_ptr<ChoiceSource> choices{};  // null: the kindest
   ChoiceSites adversaries = ChoiceSites::All();
   bool detect_hazards = true;
   bool keep_trace = true;              // what `Timeline` shows; the hash is always computed
