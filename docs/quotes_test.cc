@@ -16,8 +16,9 @@ std::string ContentOf(const std::string& path) {
   return content.str();
 }
 
-TEST(QuotesTest, EachCppBlockStandsInTheFileThatItNames) {
-  const std::string text = ContentOf("docs/testing_your_engine.md");
+// Expects each C++ block of the document to stand in a file, and that many blocks.
+void ExpectQuotes(const std::string& document, size_t at_least) {
+  const std::string text = ContentOf(document);
   const std::string fence = "```cpp\n";
   size_t blocks = 0;
   for (size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
@@ -34,7 +35,13 @@ TEST(QuotesTest, EachCppBlockStandsInTheFileThatItNames) {
     ++blocks;
     at = end;
   }
-  EXPECT_GT(blocks, 5u);
+  EXPECT_GE(blocks, at_least) << document;
 }
+
+TEST(QuotesTest, EachCppBlockOfThePageOnTestingStandsInTheFileThatItNames) {
+  ExpectQuotes("docs/testing_your_engine.md", 6);
+}
+
+TEST(QuotesTest, TheExampleInTheReadmeIsAProgramOfTheTree) { ExpectQuotes("README.md", 1); }
 
 }  // namespace
