@@ -50,9 +50,7 @@ MirrorState::~MirrorState() {
 // A plain copy that overlaps this call in time may count as before or after it; one that returned
 // before this call began is seen here.
 void MirrorState::ForgetIfOverwritten() {
-  const uint64_t forgets = forgets_.Load();
-  if (forgets != forgets_seen_) Forget();
-  forgets_seen_ = forgets;
+  if (forgets_.Load() != forgets_seen_) Forget();
 }
 
 ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {

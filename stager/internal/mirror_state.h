@@ -48,8 +48,12 @@ class MirrorState {
   void Remember(const ImageBytes& image, ByteSpan span) H2D_REQUIRES(mutex_);
   void Commit(const CopyRef& copy, bool enqueued) H2D_REQUIRES(mutex_);
 
-  // Forgets the content; the last copy stays what it was.
-  void Forget() H2D_REQUIRES(mutex_) { known_bytes_ = 0; }
+  // Forgets the content, and with it what plain copies have overwritten so far; the last copy stays
+  // what it was.
+  void Forget() H2D_REQUIRES(mutex_) {
+    forgets_seen_ = forgets_.Load();
+    known_bytes_ = 0;
+  }
   void ForgetAndMark(SlotRing& ring) H2D_REQUIRES(mutex_);
 
   Expected<void> Rebind(const Destination& destination, uint64_t bytes) H2D_REQUIRES(mutex_);
