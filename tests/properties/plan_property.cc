@@ -1,0 +1,76 @@
+#include "h2d/tests/properties/plan_property.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <iostream>
+
+#include "h2d/tests/support/fake_harness.h"
+#include "h2d/tests/support/real_stager.h"
+
+namespace h2d::testing {
+namespace {
+
+using internal::kMarkCount;
+
+// How many plans reached each mark.
+class MarkShares {
+ public:
+  MarkShares() {
+    internal::EnableMarks(true);
+    internal::ResetMarks();
+  }
+  ~MarkShares() { internal::EnableMarks(false); }
+
+  void AddPlan() {
+    for (size_t i = 0; i < kMarkCount; ++i) {
+      const uint64_t hits = internal::MarkHits(static_cast<Mark>(i));
+      if (hits != before_[i]) ++plans_[i];
+      before_[i] = hits;
+    }
+    ++all_;
+  }
+
+  uint64_t PlansThatReached(Mark mark) const { return plans_[static_cast<size_t>(mark)]; }
+
+  std::string ToString() const {
+    std::string text = "  plans that reached:";
+    for (size_t i = 0; i < kMarkCount; ++i) {
+      text += (i == 0 ? " " : ", ") + std::string(Name(static_cast<Mark>(i))) + " " +
+              std::to_string(all_ == 0 ? 0 : plans_[i] * 1000 / all_) + " per mille";
+    }
+    return text;
+  }
+
+ private:
+  std::array<uint64_t, kMarkCount> before_ = {};
+  std::array<uint64_t, kMarkCount> plans_ = {};
+  uint64_t all_ = 0;
+};
+
+}  // namespace
+
+PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
+                               const std::vector<Mark>& marks) {
+  MarkShares shares;
+  const PlanCheck check = [&](const Plan& plan, bool keep_trace) {
+    RunResult result =
+        RunPlan(plan, *MakeFakeHarness(plan, {.keep_trace = keep_trace}), MakeRealStager);
+    shares.AddPlan();
+    return result;
+  };
+  PropertyReport report = CheckPlans(name, profile, check, PlansFromEnvironment(kPlansOfProperty));
+  std::cout << name << ": " << ToString(report) << "\n" << shares.ToString() << "\n";
+  EXPECT_EQ(report.failure, "");
+  // With fewer plans (a sanitizer's build, a replay) not every state can be asked for.
+  if (!report.failure.empty() || report.plans < kPlansOfProperty) return report;
+  EXPECT_GE(report.median_ops, 30U);
+  EXPECT_GE(report.fewest_streams, 3U);
+  EXPECT_GE(report.fewest_tasks, 2U);
+  for (const Mark mark : marks) {
+    EXPECT_GT(shares.PlansThatReached(mark), 0U) << "no plan reached: " << Name(mark);
+  }
+  return report;
+}
+
+}  // namespace h2d::testing

@@ -1,0 +1,28 @@
+// One property of the library's own stager, over random plans on the simulated device.
+#ifndef H2D_TESTS_PROPERTIES_PLAN_PROPERTY_H_
+#define H2D_TESTS_PROPERTIES_PLAN_PROPERTY_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "h2d/stager/internal/state_mark.h"
+#include "h2d/tests/support/property.h"
+
+namespace h2d::testing {
+
+using internal::Mark;
+
+// What each property runs by default: eleven of them make more than ten thousand plans.
+inline constexpr uint64_t kPlansOfProperty = 1000;
+
+// Runs random plans of `profile` and fails the calling test when one of them fails, when they are
+// smaller than they are meant to be (a median of 30 operations, 3 streams, 2 tasks), or when none
+// of them reached one of `marks`. Prints what they did and the share that reached each mark.
+PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
+                               const std::vector<Mark>& marks);
+
+}  // namespace h2d::testing
+
+#endif  // H2D_TESTS_PROPERTIES_PLAN_PROPERTY_H_

@@ -1,0 +1,166 @@
+// One run of one plan: the state that its operations share. See run_plan.h.
+#ifndef H2D_TESTS_SUPPORT_PLAN_RUN_H_
+#define H2D_TESTS_SUPPORT_PLAN_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "h2d/device/sync.h"
+#include "h2d/tests/support/buffer.h"
+#include "h2d/tests/support/counting_device.h"
+#include "h2d/tests/support/mirror_knowledge.h"
+#include "h2d/tests/support/plan.h"
+#include "h2d/tests/support/plan_harness.h"
+#include "h2d/tests/support/run_plan.h"
+#include "h2d/tests/support/stager_under_test.h"
+#include "h2d/tests/support/stream_table.h"
+#include "h2d/tests/support/values.h"
+
+namespace h2d::testing {
+
+// A destination of copies: a plain one has one buffer, a mirrored one two, to be rebound between.
+struct Target {
+  Target(std::string target_name, uint32_t element, uint64_t capacity)
+      : name(std::move(target_name)),
+        element_bytes(element),
+        count(capacity),
+        knowledge(element * capacity) {}
+
+  Buffer& bound() { return buffers[bound_index]; }
+  uint64_t bytes() const noexcept { return element_bytes * count; }
+  Destination destination(size_t buffer) const {
+    return {buffers[buffer].data(), count, element_bytes};
+  }
+
+  const std::string name;
+  const uint32_t element_bytes;
+  const uint64_t count;
+  std::optional<size_t> mirror;
+
+  Mutex mutex;  // of the callers; held by calls that must be alone
+  std::vector<Buffer> buffers;
+  size_t bound_index = 0;
+  Bytes last;               // the values of the last call
+  int in_flight = 0;        // calls through the mirror
+  bool overlapped = false;  // some of them at the same time
+  MirrorKnowledge knowledge;
+};
+
+// A call that the library made, and what it asked of the device meanwhile.
+struct FinishedCall {
+  Expected<CopyOutcome> outcome;
+  DeviceCalls asked;
+  bool wait = false;
+  bool capturing = false;
+  bool alone = true;  // no other call of the library at the same time
+};
+
+class PlanRun {
+ public:
+  PlanRun(const Plan& plan, PlanHarness& harness, const StagerFactory& make_stager)
+      : plan_(plan), harness_(harness), make_stager_(make_stager) {}
+
+  RunResult Run();
+
+ private:
+  using CopyCall = std::function<Expected<CopyOutcome>()>;
+
+  struct Lease {
+    std::unique_ptr<LeaseUnderTest> lease;
+    Target* target = nullptr;
+    CallValues values;
+  };
+  struct Snapshot {
+    std::string what;
+    std::shared_ptr<Bytes> seen;
+    std::set<Bytes> allowed;
+  };
+
+  // set_up.cc
+  bool SetUp();
+  bool MakeTarget(uint32_t element_bytes, uint64_t count, size_t buffers);
+  void RunTask(size_t task);
+  void Execute(const PlanOp& op, size_t task);
+
+  // copy_ops.cc
+  void Copy(const PlanOp& op);
+  void MirroredCopy(const PlanOp& op);
+  void Acquire(const PlanOp& op, size_t task);
+  void Submit(const PlanOp& op, size_t task);
+  void Drop(const PlanOp& op, size_t task);
+  void PlainCall(Target& target, const StreamUse& use, const CallValues& values, bool wait,
+                 const CopyCall& call);
+  void MirroredCall(Target& target, const StreamUse& use, const CallValues& values, bool wait,
+                    const CopyCall& call);
+  FinishedCall Observed(bool wait, const CopyCall& call);
+
+  // copy_checks.cc: what one call may answer and ask of the device.
+  void CheckCall(const Target& target, const CallValues& values, const FinishedCall& done);
+  void CheckError(const FinishedCall& done, const CallValues& values);
+  void CheckOutcome(const Target& target, const CallValues& values, const FinishedCall& done);
+  void CheckLimits();
+  void CountOutcome(const FinishedCall& done);
+
+  // mirror_ops.cc
+  void Read(const PlanOp& op);
+  void ReadBuffer(Target& target, size_t buffer, const StreamUse& use);
+  void ForeignWrite(const PlanOp& op);
+  void Record(const PlanOp& op);
+  void Invalidate(const PlanOp& op);
+  void Matches(const PlanOp& op);
+  void Rebind(const PlanOp& op);
+  void RemakeMirror(const PlanOp& op);
+
+  // device_ops.cc
+  void Hold(const PlanOp& op);
+  void Release(const PlanOp& op);
+  void CompleteNext(const PlanOp& op);
+  void BeginCapture(const PlanOp& op, size_t task);
+  void EndCapture(StreamSlot& slot);
+  void EndCaptures(size_t task);
+  void RemakeStream(const PlanOp& op);
+  void Fault(const PlanOp& op);
+  void BadCall(const PlanOp& op);
+
+  // final_checks.cc
+  void CheckEnd();
+  void CheckSnapshots();
+  void CheckSlotsComeBack();
+  void CheckStats();
+  void TearDown();
+
+  void Fail(std::string why);
+  // Fails when a call of the callers themselves went wrong: a fault of the test.
+  bool Required(const Expected<void>& done, const char* what);
+  AccessMark MarkAfterCall(const StreamUse& use);
+  Target& TargetAt(const PlanOp& op) { return targets_[op.target % targets_.size()]; }
+  Target& MirroredAt(const PlanOp& op) { return targets_[op.target % mirrors_]; }
+  void Count(const PlanOp& op) { ++result_.counts.ops[static_cast<size_t>(op.kind)]; }
+
+  const Plan& plan_;
+  PlanHarness& harness_;
+  const StagerFactory& make_stager_;
+  StagerOptions options_;
+  bool steady_ = false;  // all the memory that the limit allows is there from the start
+  std::unique_ptr<StagerUnderTest> stager_;
+  StreamTable streams_;
+  std::deque<Target> targets_;  // the mirrored ones first
+  size_t mirrors_ = 0;
+  std::vector<std::vector<Lease>> leases_;  // of each task
+  std::vector<Snapshot> snapshots_;
+  int calls_now_ = 0;         // that may take or make slots, by all tasks
+  uint64_t calls_begun_ = 0;  // so far
+  RunResult result_;
+};
+
+}  // namespace h2d::testing
+
+#endif  // H2D_TESTS_SUPPORT_PLAN_RUN_H_
