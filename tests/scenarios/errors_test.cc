@@ -78,26 +78,25 @@ TEST_P(Errors, PendingWorkIsNeitherAFailureNorLeftAsOne) {
   ExpectRead(stream, to, ValuesOf(3));
 }
 
-// Every call of every kind fails once, before it was made and after: each reader still sees its
-// values, no slot is lost, and what was counted is what happened.
+// Every call of every kind fails once, before it was made (with even seeds) or after: each reader
+// still sees its values, no slot is lost, and what was counted is what happened.
 TEST_P(Errors, TheCallAfterAnyFailureOfTheDeviceWorks) {
-  constexpr uint32_t kSteps = 6;
+  const bool after = GetParam().seed % 2 != 0;
   for (const CallKind kind : {CallKind::kCopyAsync, CallKind::kRecord, CallKind::kWaitAny,
                               CallKind::kWaitEvent, CallKind::kInspect}) {
-    for (const FaultTiming timing : {FaultTiming::kBeforeCall, FaultTiming::kAfterCall}) {
-      for (uint64_t call = 1; call < 100; call += 1 + call / 2) {
-        SCOPED_TRACE(std::string(ToString(kind)) + ", call " + std::to_string(call) +
-                     (timing == FaultTiming::kAfterCall ? ", after it" : ", before it"));
-        const auto faulty = FaultyDevice::Create(shared_fake());
-        MakeStager(RingOf(slots() + 1), faulty);
-        faulty->Inject({.kind = kind, .call = call, .timing = timing});
-        const uint64_t failures = StageSteps(kSteps);
-        const StagerStats stats = stager().stats();
-        EXPECT_LE(stats.copies_issued + stats.copies_trimmed,
-                  faulty->CallCount(CallKind::kCopyAsync));
-        EXPECT_GE(stats.errors, failures);
-        if (faulty->FaultCount() == 0 || HasFailure()) break;
-      }
+    for (uint64_t call = 1; call < 100; call += 1 + call / 2) {
+      SCOPED_TRACE(std::string(ToString(kind)) + ", call " + std::to_string(call));
+      const auto faulty = FaultyDevice::Create(shared_fake());
+      MakeStager(RingOf(slots() + 1), faulty);
+      faulty->Inject({.kind = kind,
+                      .call = call,
+                      .timing = after ? FaultTiming::kAfterCall : FaultTiming::kBeforeCall});
+      const uint64_t failures = StageSteps(4);
+      const StagerStats stats = stager().stats();
+      EXPECT_LE(stats.copies_issued + stats.copies_trimmed,
+                faulty->CallCount(CallKind::kCopyAsync));
+      EXPECT_GE(stats.errors, failures);
+      if (faulty->FaultCount() == 0 || HasFailure()) break;
     }
   }
 }
