@@ -1,5 +1,6 @@
 #include "h2d/device/fake/choice.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,9 +16,20 @@ std::string_view ToString(ChoiceSite site) noexcept {
 
 uint32_t ChoiceSource::Choose(uint64_t operation, ChoiceSite site, uint32_t n) {
   if (n <= 1) return 0;
-  const uint64_t key = operation << 4 | static_cast<uint64_t>(site);
-  const ChoicePoint point{operation, site, repeats_[key]++};
-  return Draw(point, n) % n;
+  uint32_t& times = AskedBy(operation).times[static_cast<size_t>(site)];
+  return Draw({operation, site, times++}, n) % n;
+}
+
+ChoiceSource::Asked& ChoiceSource::AskedBy(uint64_t operation) {
+  auto found = asked_.begin();
+  while (found != asked_.end() && found->operation != operation) ++found;
+  if (found == asked_.end()) {
+    if (asked_.size() == kRemembered) asked_.pop_back();
+    asked_.insert(asked_.begin(), Asked{operation, {}});
+  } else {
+    std::rotate(asked_.begin(), found, found + 1);
+  }
+  return asked_.front();
 }
 
 uint32_t HashChoices::Draw(const ChoicePoint& point, uint32_t n) {

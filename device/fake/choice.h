@@ -12,26 +12,27 @@
 #ifndef H2D_DEVICE_FAKE_CHOICE_H_
 #define H2D_DEVICE_FAKE_CHOICE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace h2d {
 
 // What is being decided. Each site is an adversary that `FakeOptions::adversaries` switches.
 enum class ChoiceSite : uint8_t {
-  kSourceRead,  // when a pinned source is read: at the call, at the start, at the end, torn
-  kTornChunk,   // when one chunk of a torn source is read: at the call, at the start, at the end
-  kPageable,    // a pageable source: captured at the call, the call blocks, read as late as pinned
-  kLatency,     // how long an operation takes: as measured, nothing, 8 times, 64 times
-  kBatchOrder,  // which member of a batch completes next
-  kSeenLate,    // a query answers "pending" although the work is complete
-  kWaitAnswer,  // which of several complete events a wait answers
+  kSourceRead,     // when a pinned source is read: at the call, at the start, at the end, torn
+  kTornChunk,      // when one chunk of a torn source is read: at the call, at the start, at the end
+  kPageable,       // a pageable source: captured at the call, the call blocks (from 4 MiB on in the
+                   // other order, as measured), read as late as a pinned one
+  kLatency,        // how long an operation takes: as measured, nothing, 8 times, 64 times
+  kBatchOrder,     // which member of a batch completes next
+  kSeenLate,       // a query answers "pending" although the work is complete
+  kWaitAnswer,     // which of several complete events a wait answers
   kEnqueueBlocks,  // the call returns at once, or when its stream has carried out the operation
   kAllocation,     // an allocation takes as long as measured, or 20 ms
   kTask,           // which host task runs next (0: the one that runs now)
@@ -71,9 +72,14 @@ struct ChoicePoint {
 
 // Thread-compatible: the fake asks under its own lock, tasks ask one at a time. One source serves
 // one run; for another run of the same choices make another source.
+//
+// Memory: how often each operation has asked is remembered for the last `kRemembered` operations
+// that asked; one that comes back after so many others counts from 0 again.
 class ChoiceSource {
  public:
   virtual ~ChoiceSource() = default;
+
+  static constexpr size_t kRemembered = 32;
 
   // An answer in [0, n); 0 when `n` is 0 or 1 (and then nothing is drawn).
   uint32_t Choose(uint64_t operation, ChoiceSite site, uint32_t n);
@@ -82,7 +88,13 @@ class ChoiceSource {
   // An answer that `Choose` takes modulo `n`.
   virtual uint32_t Draw(const ChoicePoint& point, uint32_t n) = 0;
 
-  std::unordered_map<uint64_t, uint32_t> repeats_;
+  struct Asked {
+    uint64_t operation = 0;
+    std::array<uint32_t, kChoiceSites> times{};
+  };
+  Asked& AskedBy(uint64_t operation);
+
+  std::vector<Asked> asked_;  // the operation that asked last is the first
 };
 
 // Always the kindest behaviour.

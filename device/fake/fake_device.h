@@ -37,6 +37,12 @@
 // one lane in the order of its calls: races between host threads are thread sanitizer's to find.
 // What the program would have done after another answer is the explorer's to try.
 //
+// MEMORY. Operations cost memory while they are in flight; the detector keeps a segment for each
+// byte range told apart and at most 64 MiB of sources to compare; the trace is bounded by its
+// option. Streams and device allocations leave a few hundred bytes behind for the life of the
+// device, and each stream ever made lengthens the vector clocks: make one device for a run, not for
+// a process.
+//
 // Thread-safety: any number of threads, as `Device` says; except that the owner destroys streams,
 // frees memory and reads results (`hazards`, `Timeline`) when no other thread uses them.
 #ifndef H2D_DEVICE_FAKE_FAKE_DEVICE_H_
@@ -216,11 +222,12 @@ class FakeDevice final : public Device {
   // The stream that `handle` means now, as a backend wraps a raw handle.
   Expected<Stream> Wrap(void* handle) const;
 
-  // A held stream completes nothing until it is released; `CompleteNext` reaches into it.
+  // A held stream completes nothing until it is released; `CompleteNext` reaches into it. All three
+  // reach the work that a destroyed stream still holds.
   Expected<void> Hold(const Stream& stream);
   Expected<void> Release(const Stream& stream);
-  // Completes the stream's oldest operation now. False when there is none, or it waits for an event
-  // that is not complete.
+  // Completes the stream's oldest operation now, and the records behind it. False when there is
+  // none, or it waits for an event that is not complete.
   Expected<bool> CompleteNext(const Stream& stream);
   // Lets virtual time pass until nothing can run; answers how many operations remain (on held
   // streams, or waiting for one).

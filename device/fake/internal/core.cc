@@ -92,7 +92,7 @@ Expected<Caller> Core::Enter(Lock& lock, OpKind kind, Time cost) {
   if (caller.scheduler != nullptr) caller.scheduler->Point();
   lock = Lock(mutex_);
   if (poison_) return Unexpected(*poison_);
-  HostLaneState& state = host_lanes_[caller.lane];
+  HostLaneState& state = HostLane(caller.lane);
   caller.operation =
       state.operation.value_or(static_cast<uint64_t>(caller.lane) << 32 | state.calls++);
   engine_.AdvanceTo(engine_.now() + cost);
@@ -125,7 +125,7 @@ std::string Core::WhoWaits() const {
     const Op& head = *stream->queue.front();
     text += text.empty() ? "" : "; ";
     text += names_.lanes[stream->lane] + " holds " + std::to_string(stream->queue.size()) +
-            " operations and ";
+            (stream->queue.size() == 1 ? " operation and " : " operations and ");
     if (stream->held) {
       text += "is held by the test";
     } else if (stream->running) {
@@ -260,7 +260,7 @@ void Core::Poison(Error error) {
 
 void Core::BeginOperation(uint64_t operation) {
   const Lock lock = LockUnlessInKernel();
-  host_lanes_[WhoCalls().lane].operation = operation;
+  HostLane(WhoCalls().lane).operation = operation;
 }
 
 void Core::NameTask(std::string_view name) {
@@ -315,7 +315,7 @@ LaneIndex Core::TaskLane(size_t index, LaneIndex parent) {
     task_lanes_.push_back(detector_.AddHostLane("task " + std::to_string(task_lanes_.size())));
   }
   const LaneIndex lane = task_lanes_[index];
-  host_lanes_[lane].operation.reset();
+  HostLane(lane).operation.reset();
   detector_.clock(lane).Join(detector_.clock(parent));
   detector_.Tick(parent);
   return lane;
@@ -351,7 +351,7 @@ void Core::ReleaseTo(LaneIndex lane, Clock& clock, bool join) {
 
 uint32_t Core::ChooseTask(LaneIndex lane, uint32_t n) {
   const Lock lock(mutex_);
-  HostLaneState& state = host_lanes_[lane];
+  HostLaneState& state = HostLane(lane);
   Caller caller{lane, 0, 0, nullptr};
   caller.operation = state.operation.value_or(static_cast<uint64_t>(lane) << 32 | state.calls);
   return Choose(caller, ChoiceSite::kTask, n);

@@ -149,6 +149,11 @@ class Core final : public HandleOwner, private Effects {
     uint64_t seen = 0;
   };
 
+  HostLaneState& HostLane(LaneIndex lane) {
+    if (lane >= host_lanes_.size()) host_lanes_.resize(lane + 1);
+    return host_lanes_[lane];
+  }
+
   // core.cc: calls, choices, waits
   Expected<Caller> Enter(Lock& lock, OpKind kind, Time cost);
   Caller WhoCalls();
@@ -174,6 +179,7 @@ class Core final : public HandleOwner, private Effects {
   // core_stream.cc
   SimStream& AddStream(StreamKind kind, bool blocking, std::string name);
   Expected<SimStream*> Resolve(const Stream& stream, const Caller& caller, OpKind kind);
+  Expected<SimStream*> ResolveOrDestroyed(const Stream& stream, const Caller& caller);
   void OrderWithLegacy(const Caller& caller, SimStream& stream);
   void WaitForTail(SimStream& waiter, SimStream& stream);
   void EnqueueWait(SimStream& stream, const MarkerRef& marker, const OperationInfo& info);
@@ -257,7 +263,7 @@ class Core final : public HandleOwner, private Effects {
   SimStream* legacy_ = nullptr;
   std::unordered_map<uint64_t, EventRecord> events_;
   std::unordered_map<uint64_t, ThreadState> threads_;
-  std::unordered_map<LaneIndex, HostLaneState> host_lanes_;
+  std::vector<HostLaneState> host_lanes_;           // by lane
   std::vector<std::unique_ptr<Capture>> captures_;  // not ended
   std::unordered_map<uint64_t, std::unique_ptr<Graph>> graphs_;
   std::unordered_map<std::string, uint32_t> kernel_names_;

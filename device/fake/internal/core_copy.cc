@@ -123,6 +123,7 @@ void Core::AddPart(const Caller& caller, Op& op, const EnqueuedCopy& copy, const
   part.to = copy.allocation->data.get() + copy.destination.offset;
   part.from = entry.source.data();
   part.bytes = bytes;
+  part.block = copy.source.block;
   part.staged = op.staged.size();
   op.staged.insert(op.staged.end(), entry.source.begin(), entry.source.end());
   OperationInfo info = op.info;
@@ -140,7 +141,7 @@ void Core::AddPart(const Caller& caller, Op& op, const EnqueuedCopy& copy, const
           [&](Access& earlier) { detector_.Compare(earlier, info); });
       detector_.Access(copy.source.block->shadow, part.source, info.source, false, order);
       part.watch_at_start = host_functions_queued_ != 0;
-      if (!part.watch_at_start) detector_.Watch(part.source, part.from, bytes);
+      if (!part.watch_at_start) detector_.Watch(part.block, part.source, part.from, bytes);
     }
   }
   if (pinned || copy.late) part.chunks = ChooseReads(caller, bytes, pinned);
@@ -163,7 +164,8 @@ Expected<void> Core::IssueCopies(const Caller& caller, SimStream& stream, OpKind
     const uint32_t pageable = from->block == nullptr ? Choose(caller, ChoiceSite::kPageable, 3) : 0;
     copies.push_back({*to, (*to)->Ref(entry.destination.address(), size), *from, pageable == 2});
     bytes += size;
-    blocks = blocks || pageable == 1 || (from->block == nullptr && size >= kPageableBlocksBytes);
+    const bool large = size >= kPageableBlocksBytes;
+    blocks = blocks || (from->block == nullptr && pageable == (large ? 0U : 1U));
   }
   OrderWithLegacy(caller, stream);
   std::unique_ptr<Op> op = engine_.NewOp();

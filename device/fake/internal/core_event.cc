@@ -77,12 +77,8 @@ Expected<void> Core::Record(Event& event, const Stream& stream) {
   if (detector_.enabled()) marker->clock = detector_.clock(target.lane);
   **record = EventRecord{marker, 0, {}};
   ++counters_.records;
-  std::unique_ptr<Op> op = engine_.NewOp();
-  op->info = marker->record;
-  op->marker = std::move(marker);
-  op->epoch = epoch;
-  Note(TracePhase::kCall, op->info);
-  engine_.Enqueue(target, std::move(op));
+  Note(TracePhase::kCall, marker->record);
+  engine_.Record(target, marker, marker->record);
   return {};
 }
 

@@ -133,7 +133,7 @@ Expected<void> Core::IssueHostFunction(const Caller& caller, SimStream& stream,
 
 void Core::Start(Op& op) {
   for (CopyPart& part : op.parts) {
-    if (part.watch_at_start) detector_.Watch(part.source, part.from, part.bytes);
+    if (part.watch_at_start) detector_.Watch(part.block, part.source, part.from, part.bytes);
     const size_t count = part.chunks.size();
     for (size_t i = 0; i < count; ++i) {
       if (part.chunks[i] != ReadTime::kAtStart) continue;

@@ -9,11 +9,19 @@ namespace h2d::fake_internal {
 
 using AccessRecord = h2d::fake_internal::Access;
 
+namespace {
+
+constexpr uint32_t kNone = ~uint32_t{0};  // no lane gets there
+constexpr size_t kFewWatched = 4;
+
+}  // namespace
+
 LaneIndex Detector::AddLane(std::string name, bool host) {
   const auto lane = static_cast<LaneIndex>(lanes_.size());
   names_.lanes.push_back(std::move(name));
   lanes_.emplace_back().host = host;
   lanes_.back().clock.Set(lane, host ? 1 : 0);
+  oldest_watched_.push_back(kNone);
   return lane;
 }
 
@@ -33,12 +41,10 @@ void Detector::Acquire(LaneIndex lane, const Clock& clock, const OperationInfo& 
 
 void Detector::Observe(const Clock& clock, const OperationInfo& now) {
   const auto lanes = static_cast<LaneIndex>(std::min(clock.lanes(), lanes_.size()));
-  for (LaneIndex seen = 0; seen < lanes; ++seen) {
-    auto& watched = lanes_[seen].watched;
-    while (!watched.empty() && clock.Contains(watched.front()->epoch)) {
-      Compare(*watched.front(), now);
-      Forget(*watched.front());
-      watched.pop_front();
+  for (LaneIndex lane = 0; lane < lanes; ++lane) {
+    while (oldest_watched_[lane] <= clock.at(lane)) {
+      Compare(*lanes_[lane].watched.front(), now);
+      ForgetOldest(lane);
     }
   }
 }
@@ -67,13 +73,11 @@ void Detector::Access(Shadow& shadow, const AccessRef& access, const MemoryRef& 
 
 bool Detector::ReleaseBlock(PinnedBlock& block, const AccessRef& access, const Order& order) {
   // Nothing is compared after this: the memory's next owner writes as he likes.
-  for (Lane& lane : lanes_) {
-    for (const AccessRef& read : lane.watched) {
-      if (read->from < block.data.get() || read->from >= block.data.get() + block.bytes) continue;
-      Compare(*read, access->op);
-      Forget(*read);
-    }
+  for (const AccessRef& read : block.watched) {
+    Compare(*read, access->op);
+    Forget(*read);
   }
+  block.watched.clear();
   releasing_ = true;
   conflict_ = false;
   Access(block.shadow, access, block.Ref(block.data.get(), block.bytes), true, order);
@@ -81,19 +85,31 @@ bool Detector::ReleaseBlock(PinnedBlock& block, const AccessRef& access, const O
   return !conflict_;
 }
 
-void Detector::Watch(const AccessRef& access, const std::byte* from, uint64_t bytes) {
+void Detector::Watch(PinnedBlock* block, const AccessRef& access, const std::byte* from,
+                     uint64_t bytes) {
   access->from = from;
   access->expected.assign(from, from + bytes);
   watched_bytes_ += bytes + sizeof(AccessRecord);
-  auto& watched = lanes_[access->epoch.lane].watched;
+  if (block->watched.size() == block->watched.capacity()) {
+    std::erase_if(block->watched, [](const AccessRef& read) { return read->expected.empty(); });
+    block->watched.reserve(std::max(kFewWatched, 2 * block->watched.size()));
+  }
+  block->watched.push_back(access);
+  const LaneIndex lane = access->epoch.lane;
+  auto& watched = lanes_[lane].watched;
   // In the order of the copies, of which some are watched from their start on only.
   auto place = watched.end();
   while (place != watched.begin() && (*std::prev(place))->epoch.time > access->epoch.time) --place;
   watched.insert(place, access);
-  while (watched_bytes_ > kMaxWatchedBytes && watched.size() > 1) {
-    Forget(*watched.front());
-    watched.pop_front();
-  }
+  oldest_watched_[lane] = watched.front()->epoch.time;
+  while (watched_bytes_ > kMaxWatchedBytes && watched.size() > 1) ForgetOldest(lane);
+}
+
+void Detector::ForgetOldest(LaneIndex lane) {
+  auto& watched = lanes_[lane].watched;
+  Forget(*watched.front());
+  watched.pop_front();
+  oldest_watched_[lane] = watched.empty() ? kNone : watched.front()->epoch.time;
 }
 
 void Detector::Forget(AccessRecord& access) {

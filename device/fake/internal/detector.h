@@ -57,7 +57,7 @@ class Detector final : private ConflictSink {
   // --- Sources that nobody may change ------------------------------------------------------------
   // Keeps the bytes of `access`, a source read at `from`, to compare them until the host has
   // observed the copy's completion or too many bytes are kept.
-  void Watch(const AccessRef& access, const std::byte* from, uint64_t bytes);
+  void Watch(PinnedBlock* block, const AccessRef& access, const std::byte* from, uint64_t bytes);
   // Compares what is kept of `access` with memory now; `now` is what the comparison is part of.
   void Compare(h2d::fake_internal::Access& access, const OperationInfo& now);
 
@@ -82,6 +82,7 @@ class Detector final : private ConflictSink {
                           const h2d::fake_internal::Access& fresh) const;
   LaneIndex AddLane(std::string name, bool host);
   void Forget(h2d::fake_internal::Access& access);
+  void ForgetOldest(LaneIndex lane);
 
   static constexpr uint64_t kMaxWatchedBytes = uint64_t{64} << 20;
 
@@ -89,6 +90,7 @@ class Detector final : private ConflictSink {
   size_t max_hazards_;
   Names& names_;
   std::vector<Lane> lanes_;
+  std::vector<uint32_t> oldest_watched_;  // by lane: the time of the first of `watched`
   std::vector<Hazard> hazards_;
   uint64_t count_ = 0;
   std::set<std::tuple<HazardKind, uint64_t, uint64_t>> seen_;

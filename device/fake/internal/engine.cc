@@ -22,37 +22,49 @@ void Engine::PopHead(SimStream& stream) {
   std::unique_ptr<Op> op = std::move(stream.queue.front());
   stream.queue.pop_front();
   --queued_;
+  for (const MarkerRef& record : op->records) Signal(*record);
   if (spare_.size() >= kMaxSpareOps) return;
   std::vector<std::byte> staged = std::move(op->staged);
   std::vector<CopyPart> parts = std::move(op->parts);
+  std::vector<MarkerRef> records = std::move(op->records);
   *op = Op{};
   staged.clear();
   parts.clear();
+  records.clear();
   if (staged.capacity() <= kMaxSpareBytes) op->staged = std::move(staged);
   op->parts = std::move(parts);
+  op->records = std::move(records);
   spare_.push_back(std::move(op));
 }
 
 void Engine::Enqueue(SimStream& stream, std::unique_ptr<Op> op) {
-  stream.tail = op->info.kind == OpKind::kRecord ? op->marker : nullptr;
   stream.queue.push_back(std::move(op));
   ++queued_;
   if (stream.queue.size() == 1) Settle(stream);
 }
 
+void Engine::Record(SimStream& stream, MarkerRef marker, const OperationInfo& info) {
+  if (!stream.queue.empty()) {
+    stream.queue.back()->records.push_back(std::move(marker));
+  } else if (!stream.held) {
+    marker->complete = true;  // nobody waits for it yet
+  } else {
+    std::unique_ptr<Op> op = NewOp();
+    op->info = info;
+    op->info.kind = OpKind::kRecord;
+    op->marker = std::move(marker);
+    Enqueue(stream, std::move(op));
+  }
+}
+
 MarkerRef Engine::TailOf(SimStream& stream) {
-  if (stream.tail != nullptr && !stream.queue.empty()) return stream.tail;
+  if (!stream.queue.empty() && !stream.queue.back()->records.empty()) {
+    return stream.queue.back()->records.back();
+  }
   auto marker = std::make_shared<Marker>();
   marker->stream = &stream;
-  if (stream.queue.empty()) {
-    marker->complete = true;
-    return marker;
-  }
-  std::unique_ptr<Op> op = NewOp();
-  op->info.kind = OpKind::kRecord;
-  op->info.lane = op->info.caller = stream.lane;
-  op->marker = marker;
-  Enqueue(stream, std::move(op));
+  marker->complete = stream.queue.empty();
+  if (!stream.queue.empty()) stream.queue.back()->records.push_back(marker);
   return marker;
 }
 

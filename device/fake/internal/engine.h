@@ -25,6 +25,7 @@ inline constexpr Time kForever = Time::max();
 
 struct SimStream;
 struct Capture;
+struct PinnedBlock;
 
 // A point in one stream's work; what a record makes of an event.
 struct Marker {
@@ -46,6 +47,7 @@ struct CopyPart {
   uint64_t bytes = 0;
   size_t staged = 0;  // where its bytes begin in `Op::staged`, which holds them as of the call
   std::vector<ReadTime> chunks;  // equal pieces; empty: all at the call
+  PinnedBlock* block = nullptr;  // of a pinned source
   AccessRef source;              // null when the source is not tracked
   bool watch_at_start = false;   // host functions may still write the source before it starts
 };
@@ -56,7 +58,8 @@ struct Op {
   uint64_t link_bytes = 0;     // crosses the link to the device, which is shared
   bool on_processors = false;  // occupies the multiprocessors, one at a time
   bool started = false;
-  MarkerRef marker;  // kRecord: completes it; kStreamWait: waits for it
+  MarkerRef marker;                // kRecord: completes it; kStreamWait: waits for it
+  std::vector<MarkerRef> records;  // complete with this operation
   std::vector<CopyPart> parts;
   std::vector<uint32_t> part_order;
   std::vector<std::byte> staged;
@@ -75,7 +78,6 @@ struct SimStream {
   bool blocking = false;
   bool destroyed = false;
   Capture* capture = nullptr;
-  MarkerRef tail;  // the marker of the newest operation when that is a record
 
   std::deque<std::unique_ptr<Op>> queue;
   bool held = false;
@@ -107,6 +109,9 @@ class Engine {
 
   std::unique_ptr<Op> NewOp();
   void Enqueue(SimStream& stream, std::unique_ptr<Op> op);
+  // Makes `marker` stand for all that `stream` holds now: it completes with the newest operation.
+  // On a held stream that holds nothing it is an operation of its own.
+  void Record(SimStream& stream, MarkerRef marker, const OperationInfo& info);
   // A marker for all that `stream` holds now; complete already when it holds nothing.
   MarkerRef TailOf(SimStream& stream);
 

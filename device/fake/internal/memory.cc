@@ -1,7 +1,7 @@
 #include "h2d/device/fake/internal/memory.h"
 
+#include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -54,7 +54,8 @@ Expected<DeviceAllocation*> DeviceMemory::Allocate(uint64_t bytes, std::string_v
                          std::to_string(limit_bytes_) + " bytes are in use.",
                      cuda_errors::kMemoryAllocation);
   }
-  DeviceAllocation allocation;
+  auto made = std::make_unique<DeviceAllocation>();
+  DeviceAllocation& allocation = *made;
   allocation.base = next_address_;
   allocation.bytes = bytes;
   allocation.id = static_cast<uint32_t>(names.device.size());
@@ -62,8 +63,9 @@ Expected<DeviceAllocation*> DeviceMemory::Allocate(uint64_t bytes, std::string_v
   names.device.push_back(NameOr(name, "device ", allocation.id));
   next_address_ += (bytes / kAlignment + 2) * kAlignment;
   bytes_ += bytes;
-  const uint64_t base = allocation.base;
-  return &allocations_.emplace(base, std::move(allocation)).first->second;
+  bases_.push_back(allocation.base);
+  allocations_.push_back(std::move(made));
+  return &allocation;
 }
 
 void DeviceMemory::Free(DeviceAllocation& allocation) {
@@ -73,13 +75,10 @@ void DeviceMemory::Free(DeviceAllocation& allocation) {
 }
 
 DeviceAllocation* DeviceMemory::Find(uint64_t address) noexcept {
-  if (last_found_ != nullptr && address - last_found_->base < last_found_->bytes)
-    return last_found_;
-  auto it = allocations_.upper_bound(address);
-  if (it == allocations_.begin()) return nullptr;
-  DeviceAllocation& allocation = std::prev(it)->second;
-  if (address - allocation.base >= allocation.bytes) return nullptr;
-  return last_found_ = &allocation;
+  const auto after = std::upper_bound(bases_.begin(), bases_.end(), address);
+  if (after == bases_.begin()) return nullptr;
+  DeviceAllocation& allocation = *allocations_[static_cast<size_t>(after - bases_.begin()) - 1];
+  return address - allocation.base < allocation.bytes ? &allocation : nullptr;
 }
 
 Expected<PinnedBlock*> PinnedMemory::Allocate(uint64_t bytes, Names& names, bool& fresh) {
@@ -112,15 +111,18 @@ Expected<PinnedBlock*> PinnedMemory::Allocate(uint64_t bytes, Names& names, bool
                      cuda_errors::kMemoryAllocation);
   }
   fresh = true;
-  PinnedBlock block;
-  block.data = std::move(data);
-  std::memset(block.data.get(), kJunk, *size);
-  block.bytes = *size;
-  block.id = next_id_++;
-  names.pinned.push_back(NameOr({}, "pinned ", block.id));
+  auto block = std::make_unique<PinnedBlock>();
+  block->data = std::move(data);
+  std::memset(block->data.get(), kJunk, *size);
+  block->bytes = *size;
+  block->id = next_id_++;
+  names.pinned.push_back(NameOr({}, "pinned ", block->id));
   bytes_ += *size;
-  const std::byte* first = block.data.get();
-  return &blocks_.emplace(first, std::move(block)).first->second;
+  const std::byte* first = block->data.get();
+  const auto place = std::upper_bound(starts_.begin(), starts_.end(), first);
+  const auto index = place - starts_.begin();
+  starts_.insert(place, first);
+  return blocks_.insert(blocks_.begin() + index, std::move(block))->get();
 }
 
 void PinnedMemory::Release(PinnedBlock& block, bool quiet) {
@@ -132,26 +134,27 @@ void PinnedMemory::Release(PinnedBlock& block, bool quiet) {
 }
 
 void PinnedMemory::FreeCached() {
-  for (const auto& [size, block] : cache_) {
-    Unpoison(block->data.get(), size);
-    bytes_ -= size;
-    blocks_.erase(block->data.get());
+  size_t kept = 0;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i]->cached) {
+      Unpoison(blocks_[i]->data.get(), blocks_[i]->bytes);
+      bytes_ -= blocks_[i]->bytes;
+      continue;
+    }
+    starts_[kept] = starts_[i];
+    blocks_[kept++] = std::move(blocks_[i]);
   }
+  starts_.resize(kept);
+  blocks_.resize(kept);
   cache_.clear();
   cached_bytes_ = 0;
-  last_found_ = nullptr;
 }
 
 PinnedBlock* PinnedMemory::Find(const std::byte* address) noexcept {
-  if (last_found_ != nullptr && address >= last_found_->data.get() &&
-      address < last_found_->data.get() + last_found_->bytes) {
-    return last_found_;
-  }
-  auto it = blocks_.upper_bound(address);
-  if (it == blocks_.begin()) return nullptr;
-  PinnedBlock& block = std::prev(it)->second;
-  if (address >= block.data.get() + block.bytes) return nullptr;
-  return last_found_ = &block;
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), address);
+  if (after == starts_.begin()) return nullptr;
+  PinnedBlock& block = *blocks_[static_cast<size_t>(after - starts_.begin()) - 1];
+  return address < block.data.get() + block.bytes ? &block : nullptr;
 }
 
 }  // namespace h2d::fake_internal

@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "h2d/device/device_ptr.h"
 #include "h2d/device/error.h"
@@ -59,8 +60,9 @@ class DeviceMemory {
   static constexpr uint64_t kFirstAddress = uint64_t{0xd0} << 56;  // not canonical on x86-64
   static constexpr uint64_t kAlignment = 256;
 
-  std::map<uint64_t, DeviceAllocation> allocations_;  // by base
-  DeviceAllocation* last_found_ = nullptr;
+  // Both in the order of addresses, which is that of the calls.
+  std::vector<uint64_t> bases_;
+  std::vector<std::unique_ptr<DeviceAllocation>> allocations_;
   uint64_t next_address_ = kFirstAddress;
   uint64_t bytes_ = 0;
   uint64_t limit_bytes_;
@@ -72,6 +74,7 @@ struct PinnedBlock {
   uint32_t id = 0;
   bool cached = false;  // nobody's
   Shadow shadow;
+  std::vector<AccessRef> watched;  // its source reads whose bytes are kept, and some that were
   Clock released;  // what happened before its release: acquired by whoever gets it next
 
   MemoryRef Ref(const std::byte* at, uint64_t size) const noexcept {
@@ -100,9 +103,10 @@ class PinnedMemory {
   uint64_t cached_bytes() const noexcept { return cached_bytes_; }
 
  private:
-  std::map<const std::byte*, PinnedBlock> blocks_;  // by first byte
-  std::multimap<uint64_t, PinnedBlock*> cache_;     // by size
-  PinnedBlock* last_found_ = nullptr;
+  // Both in the order of addresses.
+  std::vector<const std::byte*> starts_;
+  std::vector<std::unique_ptr<PinnedBlock>> blocks_;
+  std::multimap<uint64_t, PinnedBlock*> cache_;  // by size
   uint32_t next_id_ = 0;
   uint64_t bytes_ = 0;
   uint64_t cached_bytes_ = 0;
