@@ -1,0 +1,178 @@
+// What a live graph feels of 100 small copies a millisecond: by the stager, by raw copies, and by
+// the ways that use the multiprocessors. All in one run, in turn, and compared by ratios.
+//
+//   bench/gpu/run live_graph
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "h2d/bench/live_graph/cuda_check.h"
+#include "h2d/bench/live_graph/graphs.h"
+#include "h2d/bench/live_graph/loads.h"
+#include "h2d/bench/live_graph/nvrtc.h"
+#include "h2d/device/cuda/cuda_device.h"
+
+namespace h2d::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 9;
+constexpr auto kInterval = std::chrono::microseconds(10);    // between two operations of a load
+constexpr auto kRoundTime = std::chrono::milliseconds(120);  // of replays
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Issues a load's operations at their pace on a thread of its own, for as long as it lives.
+class Pacer {
+ public:
+  explicit Pacer(const Load& load) {
+    if (load.issue == nullptr) return;
+    thread_ = std::thread([this, &load] { Run(load); });
+    while (issued_.load() == 0) std::this_thread::yield();
+  }
+  ~Pacer() { Stop(); }
+  Pacer(const Pacer&) = delete;
+  Pacer& operator=(const Pacer&) = delete;
+
+  void Stop() {
+    stop_.store(true);
+    if (thread_.joinable()) thread_.join();
+  }
+  // After `Stop`.
+  double PerMillisecond() const { return seconds_ == 0 ? 0 : double(issued_) / seconds_ / 1000; }
+  double HostNs() const { return issued_ == 0 ? 0 : busy_seconds_ * 1e9 / double(issued_); }
+
+ private:
+  void Run(const Load& load) {
+    const Clock::time_point start = Clock::now();
+    Clock::time_point due = start;
+    uint64_t n = 0;
+    while (!stop_.load(std::memory_order_relaxed)) {
+      while (Clock::now() < due) {
+      }
+      const Clock::time_point before = Clock::now();
+      load.issue(n++);
+      busy_seconds_ += std::chrono::duration<double>(Clock::now() - before).count();
+      issued_.store(n, std::memory_order_relaxed);
+      due = std::max(due + kInterval, Clock::now() - 10 * kInterval);
+    }
+    seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::atomic<uint64_t> issued_ = 0;
+  double seconds_ = 0;
+  double busy_seconds_ = 0;
+  std::thread thread_;
+};
+
+// Replays graphs back to back and times each on the device.
+class Replayer {
+ public:
+  explicit Replayer(cudaStream_t stream) : stream_(stream) {
+    for (cudaEvent_t& mark : marks_) Check(cudaEventCreate(&mark), "Creating an event");
+  }
+
+  // The median time of one replay, in microseconds, over about `kRoundTime`.
+  double MedianUs(const LiveGraph& graph) {
+    std::vector<double> times;
+    const Clock::time_point end = Clock::now() + kRoundTime;
+    while (Clock::now() < end) {
+      // A few launches ahead, so that the device never waits for the host.
+      for (size_t i = 0; i < kAhead; ++i) {
+        Check(cudaEventRecord(marks_[i], stream_), "Recording a mark");
+        Check(cudaGraphLaunch(graph.executable, stream_), "Launching a graph");
+      }
+      Check(cudaEventRecord(marks_[kAhead], stream_), "Recording a mark");
+      Check(cudaEventSynchronize(marks_[kAhead]), "Waiting for replays");
+      // The first of a burst starts on an idle device.
+      for (size_t i = 1; i < kAhead; ++i) {
+        float milliseconds = 0;
+        Check(cudaEventElapsedTime(&milliseconds, marks_[i], marks_[i + 1]), "Timing a replay");
+        times.push_back(milliseconds * 1e3);
+      }
+    }
+    return Median(std::move(times));
+  }
+
+ private:
+  static constexpr size_t kAhead = 8;
+
+  cudaStream_t stream_;
+  std::array<cudaEvent_t, kAhead + 1> marks_ = {};
+};
+
+// A load's figures beside one graph, a value for each round.
+struct Figures {
+  std::vector<double> us, ratios, per_ms, host_ns;
+};
+
+void PrintFigures(const LiveGraph& graph, const Load& load, const Figures& figures) {
+  const auto [least, most] = std::ranges::minmax_element(figures.ratios);
+  std::printf("%-13s %-20s %9.1f us  x%.4f  (%.4f to %.4f)  %5.1f ops/ms  %6.0f ns/op%s\n",
+              graph.name.c_str(), load.name.c_str(), Median(figures.us), Median(figures.ratios),
+              *least, *most, Median(figures.per_ms), Median(figures.host_ns),
+              load.target == 0                        ? ""
+              : Median(figures.ratios) <= load.target ? "  target met"
+                                                      : "  TARGET MISSED");
+}
+
+// `stager` may exceed `raw` by half a thousandth.
+void PrintAgainstRaw(const LiveGraph& graph, const Figures& stager, const Figures& raw) {
+  const double difference = Median(stager.ratios) - Median(raw.ratios);
+  std::printf("%-13s stager 64 KiB - raw 64 KiB: %+.4f  %s\n", graph.name.c_str(), difference,
+              difference <= 0.0005 ? "target met" : "TARGET MISSED");
+}
+
+void Measure(const LiveGraph& graph, const std::vector<Load>& loads, Replayer& replayer) {
+  std::vector<Figures> figures(loads.size());
+  static_cast<void>(replayer.MedianUs(graph));  // warms up
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < loads.size(); ++i) {
+      Pacer pacer(loads[i]);
+      const double us = replayer.MedianUs(graph);
+      pacer.Stop();
+      Check(cudaDeviceSynchronize(), "Waiting for the device");
+      figures[i].us.push_back(us);
+      figures[i].ratios.push_back(us / figures[0].us.back());
+      figures[i].per_ms.push_back(pacer.PerMillisecond());
+      figures[i].host_ns.push_back(pacer.HostNs());
+    }
+  }
+  for (size_t i = 0; i < loads.size(); ++i) PrintFigures(graph, loads[i], figures[i]);
+  PrintAgainstRaw(graph, figures[3], figures[4]);
+  std::fflush(stdout);
+}
+
+int Main() {
+  const auto device = CudaDevice::Create(0);
+  if (!device) {
+    std::printf("live_graph: SKIPPED. %s\n", device.error().message.c_str());
+    return 0;
+  }
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "Creating a stream");
+  const Kernels kernels(kKernelSource);
+  const std::vector<LiveGraph> graphs = CaptureGraphs(kernels, stream);
+  const std::vector<Load> loads = MakeLoads(*device, kernels);
+  Replayer replayer(stream);
+  std::printf("median replay, ratio to nothing of the same round: median of %d rounds (extremes)\n",
+              kRounds);
+  for (const LiveGraph& graph : graphs) Measure(graph, loads, replayer);
+  return 0;
+}
+
+}  // namespace
+}  // namespace h2d::bench
+
+int main() { return h2d::bench::Main(); }
