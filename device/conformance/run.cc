@@ -1,6 +1,10 @@
 #include "h2d/device/conformance/run.h"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,17 +17,42 @@ namespace {
 
 const Backend* backend_under_test = nullptr;
 
+// A test that waits for ever would keep the machine and hide its own name: the process ends, and
+// says which it was.
+constexpr unsigned kMostSecondsOfATest = 100;
+char running_test[256];
+
+void EndHangingTest(int) {
+  static constexpr char kText[] = "\nHANGS     ";
+  if (write(STDOUT_FILENO, kText, sizeof(kText) - 1) < 0 ||
+      write(STDOUT_FILENO, running_test, std::strlen(running_test)) < 0 ||
+      write(STDOUT_FILENO, "\n", 1) < 0) {
+    _exit(3);
+  }
+  _exit(2);
+}
+
+std::string NameOf(const testing::TestInfo& info) {
+  return std::string(info.test_suite_name()) + "." + info.name();
+}
+
 // Judges each test against the exclusions, also over several repetitions, and prints a line each.
 class Judge final : public testing::EmptyTestEventListener {
  public:
   bool passed() const { return bad_ == 0 && passed_ + excluded_ + skipped_ > 0; }
+
+  void OnTestStart(const testing::TestInfo& info) override {
+    std::snprintf(running_test, sizeof(running_test), "%s", NameOf(info).c_str());
+    alarm(kMostSecondsOfATest);
+  }
 
   void OnTestPartResult(const testing::TestPartResult& part) override {
     if (!part.passed()) messages_ += std::string("    ") + part.message() + "\n";
   }
 
   void OnTestEnd(const testing::TestInfo& info) override {
-    const std::string name = std::string(info.test_suite_name()) + "." + info.name();
+    alarm(0);
+    const std::string name = NameOf(info);
     const Exclusion* const exclusion = FindExclusion(backend_under_test->exclusions, name);
     const testing::TestResult& result = *info.result();
     if (exclusion != nullptr) met_.insert(exclusion);
@@ -92,6 +121,7 @@ const Backend& BackendUnderTest() { return *backend_under_test; }
 
 int RunConformance(int argc, char** argv, Backend backend) {
   testing::InitGoogleTest(&argc, argv);
+  std::signal(SIGALRM, EndHangingTest);
   backend_under_test = &backend;
   auto judge = std::make_unique<Judge>();
   const Judge& verdict = *judge;

@@ -9,6 +9,8 @@
 int main(int argc, char** argv) {
   // Streams that share a hardware queue hold each other up; a test uses fewer than this.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/1);
+  // Loading a kernel at its first use may wait for the device, whose streams a test may hold.
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/1);
   if (const auto device = h2d::CudaDevice::Create(0); !device) {
     std::printf("conformance of cuda: SKIPPED. %s\n", device.error().message.c_str());
     return 0;

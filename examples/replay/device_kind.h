@@ -9,6 +9,7 @@ namespace h2d::replay {
 enum class DeviceKind : uint8_t {
   kFake,  // the simulated device
   kHost,  // host memory
+  kCuda,  // a GPU
 };
 
 }  // namespace h2d::replay

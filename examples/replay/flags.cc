@@ -55,9 +55,10 @@ struct Word {
   T value;
 };
 
-constexpr std::array<Word<DeviceKind>, 2> kDevices = {{
+constexpr std::array<Word<DeviceKind>, 3> kDevices = {{
     {"fake", DeviceKind::kFake},
     {"host", DeviceKind::kHost},
+    {"cuda", DeviceKind::kCuda},
 }};
 
 constexpr std::array<Word<Plant>, 4> kPlants = {{
