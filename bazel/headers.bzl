@@ -1,4 +1,4 @@
-"""The header check: an aspect that compiles each header of a library alone.
+"""The header check: an aspect that compiles each public header alone.
 
 `bazel build --config=headers //...` runs it on every library of this workspace, so a
 header is checked as soon as a library lists it, and the sandbox lets nobody include one
@@ -21,6 +21,11 @@ _WITHOUT_RUNTIME = [
     "-fno-rtti",
 ]
 
+def _is_public(label):
+    """Whether users of the library may see the target's headers."""
+    folders = label.package.split("/")
+    return not label.workspace_name and folders[0] in ["device", "stager"] and "internal" not in folders
+
 def _unit_of(ctx, header):
     """A source file that includes the header twice: first of all, and once more for its guard."""
     unit = ctx.actions.declare_file("_header_check/%s/%s.cc" % (ctx.label.name, header.basename))
@@ -28,7 +33,7 @@ def _unit_of(ctx, header):
     return unit
 
 def _header_check_impl(target, ctx):
-    if ctx.rule.kind != "cc_library" or ctx.label.workspace_name or not ctx.rule.files.hdrs:
+    if ctx.rule.kind != "cc_library" or not ctx.rule.files.hdrs or not _is_public(ctx.label):
         return [OutputGroupInfo(header_check = depset())]
     toolchain = find_cpp_toolchain(ctx)
     _, outputs = cc_common.compile(
