@@ -13,8 +13,6 @@ using Kind = CopyOutcome::Kind;
 
 class SlotReuse : public ScenarioTest {
  protected:
-  using ScenarioTest::ScenarioTest;
-
   // Takes whatever can be taken without waiting.
   std::vector<SlotLease> TakeAll() {
     std::vector<SlotLease> leases;
@@ -89,25 +87,12 @@ TEST_P(SlotReuse, AStoreIntoASubmittedSlotIsSeenThoughNobodyAnnouncedIt) {
   ExpectHazards(HazardKind::kUnannouncedWrite);
 }
 
-// A stream that the test completes operation by operation: no call may wait inside for its own.
-class StepByStep : public SlotReuse {
- protected:
-  StepByStep() : SlotReuse(NeverBlocking()) {}
-
-  static FakeOptions NeverBlocking() {
-    FakeOptions options;
-    options.adversaries = ChoiceSites::All().Without(ChoiceSite::kEnqueueBlocks);
-    return options;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(All, StepByStep, ::testing::ValuesIn(Settings()), NameOf);
-
 // Scenario 3. Work that was queued before the copy is no guard of its slot: the slot stays taken
 // until the copy itself completed, however much before it is done.
 //
 //   stream (held)   kernel  copy 0  kernel  copy 1 ...     completed one by one by the test
 //   host                  ^taken  ^free
-TEST_P(StepByStep, ASlotIsTakenUntilItsOwnCopyCompleted) {
+TEST_P(SlotReuse, ASlotIsTakenUntilItsOwnCopyCompleted) {
   MakeStager();
   const Stream stream = fake().NewStream("plan");
   ASSERT_TRUE(fake().Hold(stream));
