@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +34,40 @@ TEST_F(HazardsTest, AWriteAfterTheCompletionWasObservedIsNone) {
   ASSERT_TRUE(device_->Synchronize(event));
   Fill(slot_, 2);
   ExpectNoHazard();
+}
+
+TEST_F(HazardsTest, EveryWayToLearnOfACompletionObservesIt) {
+  const std::vector<std::function<void(const Event&)>> ways = {
+      [&](const Event& event) { ASSERT_TRUE(device_->Synchronize(event)); },
+      [&](const Event&) { ASSERT_TRUE(device_->SynchronizeStream(a_)); },
+      [&](const Event&) { ASSERT_TRUE(device_->SynchronizeDevice()); },
+      [&](const Event& event) {
+        device_->RunUntilIdle();
+        ASSERT_EQ(StateOf(event), EventState::kComplete);
+      },
+      [&](const Event&) {
+        device_->RunUntilIdle();
+        ASSERT_EQ(*device_->QueryStream(a_), EventState::kComplete);
+      },
+      [&](const Event& event) {  // one look
+        device_->RunUntilIdle();
+        const Event* const events[] = {&event};
+        ASSERT_TRUE((*device_->WaitAny(events, {})).has_value());
+      },
+      [&](const Event& event) {  // a wait
+        const Event* const events[] = {&event};
+        ASSERT_TRUE((*device_->WaitAny(events, {std::chrono::seconds(1)})).has_value());
+      },
+      [&](const Event&) { ASSERT_TRUE(device_->Trim()); },
+  };
+  for (size_t way = 0; way < ways.size(); ++way) {
+    SCOPED_TRACE(way);
+    Reset({});
+    ASSERT_TRUE(Copy(a_, target_, slot_));
+    ways[way](RecordOn(a_));
+    Fill(slot_, 2);
+    ExpectNoHazard();
+  }
 }
 
 TEST_F(HazardsTest, AWriteBeforeTheCompletionWasObservedIsOneEvenIfTheCopyIsLongComplete) {

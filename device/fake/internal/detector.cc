@@ -16,17 +16,17 @@ constexpr size_t kFewWatched = 4;
 
 }  // namespace
 
-LaneIndex Detector::AddLane(std::string name, bool host) {
+LaneIndex Detector::AddLane(std::string name, uint32_t time) {
   const auto lane = static_cast<LaneIndex>(lanes_.size());
   names_.lanes.push_back(std::move(name));
-  lanes_.emplace_back().host = host;
-  lanes_.back().clock.Set(lane, host ? 1 : 0);
+  lanes_.emplace_back().clock.Set(lane, time);
   oldest_watched_.push_back(kNone);
   return lane;
 }
 
-LaneIndex Detector::AddHostLane(std::string name) { return AddLane(std::move(name), true); }
-LaneIndex Detector::AddStreamLane(std::string name) { return AddLane(std::move(name), false); }
+// A host lane's first action is under way from the start; a stream has none yet.
+LaneIndex Detector::AddHostLane(std::string name) { return AddLane(std::move(name), 1); }
+LaneIndex Detector::AddStreamLane(std::string name) { return AddLane(std::move(name), 0); }
 
 void Detector::Tick(LaneIndex lane) {
   Clock& clock = lanes_[lane].clock;

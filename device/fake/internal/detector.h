@@ -2,6 +2,7 @@
 #ifndef H2D_DEVICE_FAKE_INTERNAL_DETECTOR_H_
 #define H2D_DEVICE_FAKE_INTERNAL_DETECTOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,7 +14,6 @@
 
 #include "h2d/device/fake/hazard.h"
 #include "h2d/device/fake/internal/clock.h"
-#include "h2d/device/fake/internal/engine.h"
 #include "h2d/device/fake/internal/memory.h"
 #include "h2d/device/fake/internal/operation_info.h"
 #include "h2d/device/fake/internal/shadow.h"
@@ -71,7 +71,6 @@ class Detector final : private ConflictSink {
 
  private:
   struct Lane {
-    bool host = false;
     Clock clock;
     std::deque<AccessRef> watched;  // of a stream, in the order of its copies
   };
@@ -80,7 +79,7 @@ class Detector final : private ConflictSink {
                   bool known_writes, uint64_t begin, uint64_t end) override;
   std::string MissingEdge(HazardKind kind, const h2d::fake_internal::Access& known,
                           const h2d::fake_internal::Access& fresh) const;
-  LaneIndex AddLane(std::string name, bool host);
+  LaneIndex AddLane(std::string name, uint32_t time);
   void Forget(h2d::fake_internal::Access& access);
   void ForgetOldest(LaneIndex lane);
 

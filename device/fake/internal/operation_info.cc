@@ -40,13 +40,13 @@ const std::string& Names::Of(const MemoryRef& memory) const {
 }
 
 std::string_view ToString(OpKind kind) noexcept {
-  constexpr std::array<std::string_view, 30> kNames = {
+  constexpr std::array<std::string_view, 27> kNames = {
       "copy",          "batch copy",  "kernel",       "host function",  "record",
       "stream wait",   "read back",   "graph launch", "query",          "host wait",
       "host read",     "host write",  "pinned alloc", "pinned release", "trim",
       "device alloc",  "device free", "new stream",   "destroy stream", "create event",
       "destroy event", "inspect",     "hold",         "release hold",   "begin capture",
-      "end capture",   "task start",  "task end",     "lock",           "call"};
+      "end capture",   "call"};
   const auto index = static_cast<size_t>(kind);
   return index < kNames.size() ? kNames[index] : "call";
 }

@@ -39,9 +39,6 @@ enum class OpKind : uint8_t {
   kReleaseHold,
   kBeginCapture,
   kEndCapture,
-  kTaskStart,
-  kTaskEnd,
-  kLock,
   kOther,
 };
 
