@@ -33,9 +33,12 @@ TEST(SkipSoundness, ForgettingDropsContentButNeverOrder) {
                                      {OpKind::kRebind, 4},
                                      {OpKind::kRecord, 4},
                                      {OpKind::kForeignWrite, 4},
-                                     {OpKind::kFault, 2},
+                                     {OpKind::kFault, 4},
                                      {OpKind::kRead, 8}});
-  profile.fix_op = RepeatOften;
+  profile.fix_op = [](PlanOp& op) {
+    RepeatOften(op);
+    FailNextRecordOften(op);
+  };
   ExpectPlansHold("i04_forgetting", profile,
                   {Mark::kForgetInFlight, Mark::kMirrorRecorded, Mark::kRebind,
                    Mark::kOriginCovered, Mark::kOriginUnknown});

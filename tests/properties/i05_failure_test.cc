@@ -11,8 +11,11 @@ namespace {
 TEST(Failure, AnErrorIssuesNothingOrForgetsAndTheNextGoodCallWorks) {
   PlanProfile profile =
       ProfileWith({{OpKind::kFault, 6}, {OpKind::kCopy, 6}, {OpKind::kMirroredCopy, 16}});
-  // Few slots and little memory: failures meet a full ring and a growing one.
+  // A ring that begins small: failures meet a full ring and a growing one.
   profile.fix_header = [](PlanHeader& header) { header.initial_slots = 0; };
+  profile.fix_op = [](PlanOp& op) {
+    if (op.position % 2 == 0) FailNextRecordOften(op);
+  };
   const PropertyReport report =
       ExpectPlansHold("i05_failure", profile,
                       {Mark::kQuarantine, Mark::kQuarantineEnded, Mark::kFailedCopyGuarded,

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <iostream>
 
+#include "h2d/device/faulty/fault.h"
 #include "h2d/tests/support/fake_harness.h"
 #include "h2d/tests/support/real_stager.h"
 
@@ -71,6 +73,14 @@ PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile
     EXPECT_GT(shares.PlansThatReached(mark), 0U) << "no plan reached: " << Name(mark);
   }
   return report;
+}
+
+void FailNextRecordOften(PlanOp& op) {
+  if (op.kind != OpKind::kFault || op.extra % 4 == 0) return;
+  const auto record = std::find(kCallKinds.begin(), kCallKinds.end(), CallKind::kRecord);
+  op.target = static_cast<uint8_t>(record - kCallKinds.begin());
+  op.length = 0;
+  op.variant &= 0xfe;  // once
 }
 
 }  // namespace h2d::testing

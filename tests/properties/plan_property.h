@@ -23,6 +23,10 @@ inline constexpr uint64_t kPlansOfProperty = 1000;
 PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
                                const std::vector<Mark>& marks);
 
+// For `PlanProfile::fix_op`: most faults strike the record of the next copy, which is then in
+// flight with nothing to learn its completion from.
+void FailNextRecordOften(PlanOp& op);
+
 }  // namespace h2d::testing
 
 #endif  // H2D_TESTS_PROPERTIES_PLAN_PROPERTY_H_

@@ -72,9 +72,11 @@ void PlanRun::BadCall(const PlanOp& op) {
       done = stager_->NewMirror(mirrors_, part);
       break;
     }
-    case Bad::kNullRebind:
+    case Bad::kNullRebind: {
+      MutexLock lock(mirrored.mutex);  // nobody makes the mirror anew meanwhile
       done = stager_->Rebind(*mirrored.mirror, {DevicePtr(), mirrored.count, 4});
       break;
+    }
   }
   const DeviceCalls asked = CallsOfThisThread() - before;
   if (done) return Fail("a bad call was accepted");
