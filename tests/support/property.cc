@@ -192,6 +192,7 @@ PropertyReport CheckPlans(std::string_view name, const PlanProfile& profile, con
   rc::detail::TestParams params;
   params.seed = HashOf(name) + NumberFromEnvironment("H2D_SEED", 0);
   params.maxSuccess = static_cast<int>(plans);
+  params.disableShrinking = !profile.shrink;
 
   Tally tally;
   // Shrinking only ever continues from a plan that failed: the last of these is the smallest.
