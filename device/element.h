@@ -6,7 +6,9 @@
 #ifndef H2D_DEVICE_ELEMENT_H_
 #define H2D_DEVICE_ELEMENT_H_
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <ranges>
 #include <type_traits>
 
@@ -21,6 +23,18 @@ template <class T>
 inline constexpr bool kBitsAreValue =
     std::has_unique_object_representations_v<T> || std::same_as<std::remove_cv_t<T>, float> ||
     std::same_as<std::remove_cv_t<T>, double>;
+
+// An array is its elements, one behind the other.
+template <class T, size_t N>
+inline constexpr bool kBitsAreValue<T[N]> = kBitsAreValue<T>;
+template <class T, size_t N>
+inline constexpr bool kBitsAreValue<std::array<T, N>> = N > 0 && kBitsAreValue<T>;
+
+// CUDA's half types are structs of an integer and need no word here; the compiler's own does.
+#if defined(__FLT16_MAX__)
+template <>
+inline constexpr bool kBitsAreValue<_Float16> = true;
+#endif
 
 template <class T>
 concept Element = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && kBitsAreValue<T>;

@@ -41,7 +41,7 @@ Expected<void> H2DMirror::Rebind(const Destination& destination) {
 }
 
 Destination H2DMirror::destination() const noexcept {
-  if (state_ == nullptr) return {};
+  if (state_ == nullptr || !state_->core().in_own_process()) return {};
   MutexLock lock(state_->mutex());
   return state_->destination();
 }

@@ -71,7 +71,8 @@ class H2DMirror {
   // device (`kInvalidArgument`); then nothing changes.
   [[nodiscard]] Expected<void> Rebind(const Destination& destination);
 
-  // Where the mirrored copies go; all zero for a moved-from mirror.
+  // Where the mirrored copies go; all zero for a moved-from mirror and in a
+  // forked child.
   Destination destination() const noexcept;
 
  private:

@@ -41,7 +41,7 @@ Expected<CopyOutcome> PinnedStager::CopyImage(const Destination& destination,
 Expected<CopyOutcome> PinnedStager::CopyImage(H2DMirror& mirror, const internal::HostImage& image,
                                               const Stream& stream, internal::WaitForSlot wait) {
   Expected<void> own = mirror.CheckMadeBy(core_.get());
-  if (!own) return ErrorOf(own);
+  if (!own) return core_->Counted<CopyOutcome>(ErrorOf(own));
   return core_->CopyMirrored(*mirror.state_, image, stream, wait);
 }
 

@@ -48,7 +48,9 @@ Expected<CopyOutcome> SlotLease::Submit(const Destination& destination, const St
 
 Expected<CopyOutcome> SlotLease::Submit(H2DMirror& mirror, const Stream& stream) {
   if (bytes_.empty()) return EmptyLease();
-  if (auto own = mirror.CheckMadeBy(core_.get()); !own) return ErrorOf(own);
+  if (auto own = mirror.CheckMadeBy(core_.get()); !own) {
+    return core_->Counted<CopyOutcome>(ErrorOf(own));
+  }
   bool consumed = false;
   auto outcome = core_->SubmitMirrored({slot_, bytes_}, *mirror.state_, stream, &consumed);
   if (consumed) bytes_ = {};

@@ -53,7 +53,8 @@ class SlotLease {
   // stays as it is. The outcome is `kIssued`.
   // Errors: as `PinnedStager::Copy`. When the call is refused before anything was enqueued (a bad
   // destination, a capturing stream), the lease stays as it was and may be submitted again;
-  // after an error of the device it is empty, and the slot comes back when that is safe.
+  // once the copy was enqueued or may have been, it is empty, and the slot comes back when that is
+  // safe.
   [[nodiscard]] Expected<CopyOutcome> Submit(const Destination& destination, const Stream& stream);
 
   // The same through a mirror: skipped, trimmed or issued. After a skip the lease is empty and the

@@ -19,7 +19,7 @@ enum class OnGrowthFailure : uint8_t {
 struct StagerOptions {
   // The largest of these a stager accepts; they bound what one call may cost.
   static constexpr uint32_t kMaxSlots = 1024;
-  static constexpr uint64_t kMaxSlotBytes = uint64_t{1} << 40;
+  static constexpr uint64_t kMaxSlotBytes = uint64_t{1} << 39;
 
   // The size of a usual copy, in bytes. Pinned memory is taken for it ahead of time; copies of any
   // other size share that memory, and a larger one makes the ring grow.
@@ -32,7 +32,9 @@ struct StagerOptions {
   uint32_t max_slots = 64;
 
   // How many bytes of pinned memory the stager may own at once. Memory is taken in slabs of at most
-  // 1 MiB unless one value is larger, so a little of it can be lost to rounding.
+  // 1 MiB unless one value is larger, and used in blocks of 256 bytes, so a little of it can be
+  // lost to rounding. A slab that made room for one of another size is in the device's cache,
+  // counts against the device's own limit, and goes back to the driver with `Device::Trim`.
   uint64_t max_pinned_bytes = uint64_t{64} << 20;
 
   // How long `Copy` and `Acquire` wait for a slot before they fail with `kUnavailable`.

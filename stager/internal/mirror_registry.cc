@@ -29,6 +29,7 @@ Registries& AllRegistries() {
 std::shared_ptr<MirrorRegistry> MirrorRegistry::Of(uint64_t memory_space) {
   Registries& all = AllRegistries();
   MutexLock lock(all.mutex);
+  std::erase_if(all.by_space, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<MirrorRegistry>& known = all.by_space[memory_space];
   std::shared_ptr<MirrorRegistry> registry = known.lock();
   if (registry == nullptr) {

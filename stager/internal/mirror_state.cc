@@ -80,6 +80,7 @@ void MirrorState::Remember(const ImageBytes& image, ByteSpan span) {
 
 void MirrorState::Commit(const CopyRef& copy, bool enqueued) {
   order_.Commit(copy);
+  ++commits_;
   if (!enqueued) Forget();
 }
 

@@ -48,6 +48,9 @@ class MirrorState {
   void Remember(const ImageBytes& image, ByteSpan span) H2D_REQUIRES(mutex_);
   void Commit(const CopyRef& copy, bool enqueued) H2D_REQUIRES(mutex_);
 
+  // Counts up with every copy through the mirror and every plain copy into its range.
+  uint64_t changes() const H2D_REQUIRES(mutex_) { return commits_ + forgets_.Load(); }
+
   // Forgets the content, and with it what plain copies have overwritten so far; the last copy stays
   // what it was.
   void Forget() H2D_REQUIRES(mutex_) {
@@ -76,6 +79,7 @@ class MirrorState {
   HostBytes held_ H2D_GUARDED_BY(mutex_);
   uint64_t known_bytes_ H2D_GUARDED_BY(mutex_) = 0;
   uint64_t forgets_seen_ H2D_GUARDED_BY(mutex_) = 0;
+  uint64_t commits_ H2D_GUARDED_BY(mutex_) = 0;
 
   CopyOrder order_ H2D_GUARDED_BY(mutex_);
 };

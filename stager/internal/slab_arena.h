@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "h2d/device/checked_size.h"
 #include "h2d/device/pinned_buffer.h"
 
 namespace h2d::internal {
@@ -19,9 +20,9 @@ struct BlockRun {
   uint32_t blocks = 0;
 };
 
-// Hands out runs first-fit from where the last one ended, and merges neighbouring free runs, so
-// that memory does not strand in the size it was last used in (I10). Taking and giving back never
-// allocate. Not thread-safe: the ring's lock guards it.
+// Hands out the first run that fits, beginning with the slab last used, and merges neighbouring
+// free runs, so that memory does not strand in the size it was last used in (I10). Taking and
+// giving back never allocate. Not thread-safe: the ring's lock guards it.
 class SlabArena {
  public:
   static constexpr uint64_t kBlockBytes = PinnedBuffer::kAlignment;
@@ -71,6 +72,11 @@ class SlabArena {
   uint32_t next_slab_ = 0;  // where the next search begins
   std::vector<Slab> slabs_;
 };
+
+// `bytes` in whole blocks; the largest number when 64 bits cannot hold it.
+constexpr uint64_t InBlocks(uint64_t bytes) noexcept {
+  return RoundedUp(bytes, SlabArena::kBlockBytes).value_or(~uint64_t{0});
+}
 
 }  // namespace h2d::internal
 

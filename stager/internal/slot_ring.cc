@@ -33,17 +33,18 @@ std::optional<SlotRef> SlotRing::TakeFree(uint64_t bytes) {
   return SlotRef{index, bytes > 0 ? arena_.BytesOf(run, bytes) : std::span<std::byte>()};
 }
 
+// Sweeps stream after stream, each until it has nothing more to give: a sweep frees half a list,
+// and a large copy may need the memory of all of it.
 Expected<std::optional<SlotRef>> SlotRing::TakeFreeOrSwept(uint64_t bytes) {
   if (auto slot = TakeFree(bytes)) return slot;
-  for (size_t left = streams_.size(); left > 0; --left) {
-    if (next_stream_ >= streams_.size()) next_stream_ = 0;
-    const StreamId id = streams_[next_stream_].id;
-    const Expected<bool> freed = Sweep(streams_[next_stream_]);
-    if (!freed) return Unexpected(freed.error());
-    // A list that became empty is gone, and another one stands in its place.
-    if (next_stream_ < streams_.size() && streams_[next_stream_].id == id) ++next_stream_;
-    if (!*freed) continue;
-    if (auto slot = TakeFree(bytes)) return slot;
+  std::array<StreamId, StagerOptions::kMaxSlots> room;
+  for (const StreamId stream : StreamsFrom(room)) {
+    for (;;) {
+      const Expected<bool> freed = Sweep(stream);
+      if (!freed) return Unexpected(freed.error());
+      if (!*freed) break;
+      if (auto slot = TakeFree(bytes)) return slot;
+    }
   }
   return std::optional<SlotRef>();
 }
@@ -54,12 +55,13 @@ Expected<std::optional<SlotRef>> SlotRing::TryTake(uint64_t bytes) {
     if (auto slot = TakeFree(bytes)) [[likely]]
       return slot;
   }
-  return TryTakeSlowly(bytes);
+  std::optional<Error> refused;
+  return TryTakeSlowly(bytes, refused);
 }
 
 // Looks for completions, then grows.
-Expected<std::optional<SlotRef>> SlotRing::TryTakeSlowly(uint64_t bytes) {
-  std::optional<Error> refused;
+Expected<std::optional<SlotRef>> SlotRing::TryTakeSlowly(uint64_t bytes,
+                                                         std::optional<Error>& refused) {
   for (;;) {
     std::optional<Growth> growth;
     {
@@ -104,10 +106,11 @@ void SlotRing::HandBack(const SlotRef& slot) noexcept {
 Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, StreamId id,
                                  const SentBytes& bytes, CopyRef* copy) {
   Slot& slot = slots_[ref.index];
-  slot.stamp = clock_.FetchAdd(1) + 1;
+  const uint64_t stamp = clock_.FetchAdd(1) + 1;
   Expected<void> recorded = device_.Record(*slot.event, stream);
 
   MutexLock lock(mutex_);
+  slot.stamp = stamp;
   slot.state = recorded ? State::kInFlight : State::kQuarantined;
   slot.stream = id;
   slot.next = kNone;
@@ -119,9 +122,8 @@ Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, Strea
   }
   list.youngest = ref.index;
   ++list.count;
-  if (recorded) [[likely]] {
-    Count(bytes);
-  } else {
+  Count(bytes);
+  if (!recorded) [[unlikely]] {
     Reached(Mark::kQuarantine);
     ++quarantined_;
   }

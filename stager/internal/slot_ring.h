@@ -75,7 +75,7 @@ class SlotRing {
   // Ends the holding of a slot whose copy call (or other work) on `stream` has returned, however it
   // ended: records its event there and puts it in flight. When the record fails, the slot is
   // quarantined and the error returned. `copy`, unless null, names the enqueued copy from then on,
-  // either way; `bytes` are counted when the record succeeded.
+  // either way; `bytes` are counted, also when the record fails.
   Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id,
                          const SentBytes& bytes, CopyRef* copy);
 
@@ -140,7 +140,8 @@ class SlotRing {
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
   };
 
-  Expected<std::optional<SlotRef>> TryTakeSlowly(uint64_t bytes);
+  // `refused` holds what a growth was refused with, and keeps this call from growing.
+  Expected<std::optional<SlotRef>> TryTakeSlowly(uint64_t bytes, std::optional<Error>& refused);
   std::optional<SlotRef> TakeFree(uint64_t bytes) H2D_REQUIRES(mutex_);
   Expected<std::optional<SlotRef>> TakeFreeOrSwept(uint64_t bytes) H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowth(uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -149,14 +150,15 @@ class SlotRing {
   void Commit(std::optional<Event> event, std::optional<PinnedBuffer> memory) H2D_REQUIRES(mutex_);
 
   Expected<SlotRef> WaitForSlot(uint64_t bytes);
-  Expected<bool> Sweep(const StreamList& list) H2D_REQUIRES(mutex_);
-  Expected<void> SweepAll() H2D_REQUIRES(mutex_);
+  Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
+  std::span<const StreamId> StreamsFrom(std::span<StreamId> room) const H2D_REQUIRES(mutex_);
   void Complete(uint32_t index) H2D_REQUIRES(mutex_);
   void DropList(StreamList& list) H2D_REQUIRES(mutex_);
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
   void Free(uint32_t index) H2D_REQUIRES(mutex_);
   StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_);
+  StreamList* FindList(StreamId stream) H2D_REQUIRES(mutex_);
   uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
   void Count(const SentBytes& bytes) H2D_REQUIRES(mutex_);
   void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
@@ -177,12 +179,11 @@ class SlotRing {
   SlabArena arena_ H2D_GUARDED_BY(mutex_);
 
   // Sized once; the slots whose events were made come first. The lock guards them, but for the
-  // event and the stamp of a held slot, which are its holder's.
+  // event of a held slot, which is its holder's.
   std::vector<Slot> slots_;
   uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
   std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);
   std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
-  size_t next_stream_ H2D_GUARDED_BY(mutex_) = 0;           // where the next sweep begins
   uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
   uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
   uint32_t quarantined_ H2D_GUARDED_BY(mutex_) = 0;
@@ -209,12 +210,12 @@ class HeldSlot {
   explicit operator bool() const noexcept { return slot_.has_value(); }
   const SlotRef& slot() const noexcept { return *slot_; }
 
- private:
   void HandBack() noexcept {
     if (slot_) ring_.HandBack(*slot_);
     slot_.reset();
   }
 
+ private:
   SlotRing& ring_;
   std::optional<SlotRef> slot_;
 };

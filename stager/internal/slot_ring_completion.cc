@@ -9,20 +9,34 @@
 
 namespace h2d::internal {
 
+SlotRing::StreamList* SlotRing::FindList(StreamId stream) {
+  for (StreamList& list : streams_) {
+    if (list.id == stream) return &list;
+  }
+  return nullptr;
+}
+
 SlotRing::StreamList& SlotRing::ListFor(StreamId stream) {
-  const auto found = std::find_if(streams_.begin(), streams_.end(),
-                                  [stream](const StreamList& list) { return list.id == stream; });
-  if (found != streams_.end()) return *found;
+  if (StreamList* list = FindList(stream)) return *list;
   streams_.push_back(StreamList{.id = stream});
   return streams_.back();
 }
 
-// One look at the middle of the list, then at the middle of its older half, down to the oldest, in
-// a single call of the device. Answers whether anything was freed.
-Expected<bool> SlotRing::Sweep(const StreamList& list) {
+// The streams with something in flight, by identity: lists come and go while they are swept.
+std::span<const StreamId> SlotRing::StreamsFrom(std::span<StreamId> room) const {
+  const size_t count = std::min(streams_.size(), room.size());
+  for (size_t i = 0; i < count; ++i) room[i] = streams_[i].id;
+  return room.first(count);
+}
+
+// One look at the middle of the stream's list, then at the middle of its older half, down to the
+// oldest, in a single call of the device. Answers whether anything was freed.
+Expected<bool> SlotRing::Sweep(StreamId stream) {
+  const StreamList* const list = FindList(stream);
+  if (list == nullptr) return false;
   std::array<uint32_t, StagerOptions::kMaxSlots> recorded;
   size_t count = 0;
-  for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
+  for (uint32_t i = list->oldest; i != kNone; i = slots_[i].next) {
     if (slots_[i].state == State::kInFlight) recorded[count++] = i;
   }
   if (count == 0) return false;
@@ -40,17 +54,6 @@ Expected<bool> SlotRing::Sweep(const StreamList& list) {
   if (!*complete) return false;
   Complete(slots[**complete]);
   return true;
-}
-
-Expected<void> SlotRing::SweepAll() {
-  std::array<StreamId, StagerOptions::kMaxSlots> ids;
-  const size_t count = std::min(streams_.size(), ids.size());
-  for (size_t i = 0; i < count; ++i) ids[i] = streams_[i].id;
-  for (size_t i = 0; i < count; ++i) {
-    const Expected<bool> freed = Sweep(ListFor(ids[i]));
-    if (!freed) return Unexpected(freed.error());
-  }
-  return {};
 }
 
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
@@ -94,9 +97,8 @@ void SlotRing::DropList(StreamList& list) {
 // Takes a quarantined slot of the stream that no record in flight stands for out of its list, to be
 // recorded once more.
 std::optional<uint32_t> SlotRing::TakeQuarantined(StreamId stream) {
-  const auto list = std::find_if(streams_.begin(), streams_.end(),
-                                 [stream](const StreamList& l) { return l.id == stream; });
-  if (list == streams_.end()) return std::nullopt;
+  StreamList* const list = FindList(stream);
+  if (list == nullptr) return std::nullopt;
   uint32_t previous = kNone;
   for (uint32_t i = list->oldest; i != kNone; previous = i, i = slots_[i].next) {
     if (slots_[i].state != State::kQuarantined || RecordedAfter(slots_[i]) != kNone) continue;
@@ -194,10 +196,12 @@ Expected<SlotRef> SlotRing::WaitAndTake(uint64_t bytes) {
 
 Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
   const std::chrono::nanoseconds start = device_.Now();
+  // A refused growth is tried again only after a completion: the driver is no place to poll.
+  std::optional<Error> refused;
   for (;;) {
     // Read before trying: whatever is handed back after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
-    auto taken = TryTake(bytes);
+    auto taken = TryTakeSlowly(bytes, refused);
     if (!taken) return ErrorOf(taken);
     if (*taken) return **taken;
     WaitSet set;
@@ -213,6 +217,7 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
       EndWait(set, complete ? *complete : std::nullopt);
     }
     if (!complete) return ErrorOf(complete);
+    if (*complete) refused.reset();
     if (!*complete && device_.Now() - start >= options_.wait_timeout) {
       return Unavailable("No slot of " + std::to_string(bytes) +
                          " bytes became free within wait_timeout, " +
@@ -226,7 +231,10 @@ void SlotRing::Drain() noexcept {
     WaitSet set;
     {
       MutexLock lock(mutex_);
-      if (!SweepAll()) return;
+      std::array<StreamId, StagerOptions::kMaxSlots> room;
+      for (const StreamId stream : StreamsFrom(room)) {
+        if (!Sweep(stream)) return;
+      }
       PinAllInFlight(set);
     }
     if (set.count == 0) break;

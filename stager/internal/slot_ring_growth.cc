@@ -1,8 +1,8 @@
 // How the ring grows: it never waits, and gives idle memory back only to make room.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
-#include "h2d/device/checked_size.h"
 #include "h2d/stager/internal/slot_ring.h"
 #include "h2d/stager/internal/state_mark.h"
 
@@ -12,10 +12,6 @@ namespace {
 // Larger slabs take the driver longer than a step lasts (1 MiB: 0.84 ms, 16 MiB: 8.3 ms, measured
 // on an H200), so one is larger only when one value is.
 constexpr uint64_t kMaxSlabBytes = uint64_t{1} << 20;
-
-uint64_t InBlocks(uint64_t bytes) noexcept {
-  return RoundedUp(bytes, SlabArena::kBlockBytes).value_or(~uint64_t{0});
-}
 
 }  // namespace
 
@@ -67,7 +63,10 @@ bool SlotRing::MakeRoomForSlab(uint64_t bytes, Growth& growth) {
   const uint64_t room = limit - arena_.pinned_bytes() - reserved_bytes_;
   const uint64_t usual =
       std::max(InBlocks(options_.slot_bytes), std::min(arena_.pinned_bytes(), kMaxSlabBytes));
-  const uint64_t wanted = std::min(usual, std::max(kMaxSlabBytes, needed));
+  // Large slabs come in powers of two, so that the device's cache can serve one with another that
+  // was retired, and holds no more than one of each.
+  const uint64_t wanted =
+      needed > kMaxSlabBytes ? std::bit_ceil(needed) : std::min(usual, kMaxSlabBytes);
   growth.slab_bytes =
       std::max(needed, std::min(wanted, room / SlabArena::kBlockBytes * SlabArena::kBlockBytes));
   return true;

@@ -1,6 +1,7 @@
 // The core's life, and what every way of copying shares.
 #include "h2d/stager/internal/stager_core.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -40,11 +41,14 @@ Unexpected StagerCore::StreamError(Expected<StreamStatus> status) {
 }
 
 Expected<void> StagerCore::CheckFitsLimit(uint64_t bytes) const {
-  if (bytes <= options_.max_pinned_bytes) [[likely]]
+  const uint64_t limit = std::min(options_.max_pinned_bytes, StagerOptions::kMaxSlotBytes);
+  if (bytes <= limit && InBlocks(bytes) <= limit) [[likely]]
     return {};
-  return ResourceExhausted("A copy of " + std::to_string(bytes) +
-                           " bytes does not fit max_pinned_bytes, " +
-                           std::to_string(options_.max_pinned_bytes) + ".");
+  return ResourceExhausted("A copy of " + std::to_string(bytes) + " bytes, in blocks of " +
+                           std::to_string(SlabArena::kBlockBytes) +
+                           ", does not fit max_pinned_bytes, " +
+                           std::to_string(options_.max_pinned_bytes) + ", or the largest slot, " +
+                           std::to_string(StagerOptions::kMaxSlotBytes) + ".");
 }
 
 Expected<std::optional<SlotRef>> StagerCore::TryTake(uint64_t bytes, const Stream& stream,
@@ -60,6 +64,7 @@ Expected<std::optional<SlotRef>> StagerCore::TryTake(uint64_t bytes, const Strea
 Expected<bool> StagerCore::TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream,
                                     StreamId id) {
   if (held && held.slot().bytes.size() >= bytes) return true;
+  held.HandBack();  // who waits for a slot holds none, or two could wait for each other's
   auto slot = TryTake(bytes, stream, id);
   if (!slot) return ErrorOf(slot);
   if (*slot) held.Hold(**slot);
@@ -79,8 +84,10 @@ Expected<void> StagerCore::Enqueue(const Filled& filled, const Stream& stream, S
   Expected<void> copied = device_->CopyAsync(filled.to, filled.bytes, stream);
   const SentBytes counted = copied ? SentBytes{bytes_asked, filled.bytes.size()} : SentBytes{};
   Expected<void> recorded = ring_.Publish(filled.slot, stream, id, counted, copy);
-  if (copied) [[likely]]
+  if (copied) [[likely]] {
+    if (!recorded) failed_once_enqueued_.AddRelaxed(1);
     return recorded;
+  }
   Reached(Mark::kFailedCopyGuarded);
   return copied;
 }
@@ -98,7 +105,7 @@ StagerStats StagerCore::Stats() const noexcept {
   stats.would_block = would_block_.LoadRelaxed();
   stats.errors = errors_.LoadRelaxed();
   stats.copies_asked = stats.copies_issued + stats.copies_trimmed + stats.copies_skipped +
-                       stats.would_block + stats.errors;
+                       stats.would_block + stats.errors - failed_once_enqueued_.LoadRelaxed();
   stats.bytes_asked += skipped_bytes_.LoadRelaxed();
   return stats;
 }

@@ -51,6 +51,14 @@ class StagerCore {
   Expected<CopyOutcome> SubmitMirrored(const SlotRef& slot, MirrorState& mirror,
                                        const Stream& stream, bool* consumed);
 
+  // Counts a call that failed.
+  template <class T>
+  Expected<T> Counted(Expected<T> result) noexcept {
+    if (!result) [[unlikely]]
+      errors_.AddRelaxed(1);
+    return result;
+  }
+
   StagerStats Stats() const noexcept;
   const StagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<MirrorRegistry>& registry() const noexcept { return registry_; }
@@ -102,7 +110,8 @@ class StagerCore {
                                      const Filled& filled, const Stream& stream, StreamId id)
       H2D_REQUIRES(mirror.mutex());
   Expected<bool> TryRecord(MirrorState& mirror, const HostImage& image, const Stream& stream,
-                           HeldSlot& held) H2D_REQUIRES(mirror.mutex());
+                           HeldSlot& held, std::optional<uint64_t>& changes)
+      H2D_REQUIRES(mirror.mutex());
 
   Expected<std::optional<SlotRef>> TryAcquire(uint64_t bytes, WaitForSlot wait);
   Expected<CopyOutcome> TrySubmitPlain(const SlotRef& slot, const Destination& destination,
@@ -111,14 +120,6 @@ class StagerCore {
                                           const Stream& stream, bool* consumed);
 
   CopyOutcome WouldBlock() noexcept;
-
-  // Counts a call that failed.
-  template <class T>
-  Expected<T> Counted(Expected<T> result) noexcept {
-    if (!result) [[unlikely]]
-      errors_.AddRelaxed(1);
-    return result;
-  }
 
   const std::shared_ptr<Device> device_;
   const StagerOptions options_;
@@ -132,6 +133,7 @@ class StagerCore {
   Atomic<uint64_t> skipped_bytes_{0};
   Atomic<uint64_t> would_block_{0};
   Atomic<uint64_t> errors_{0};
+  Atomic<uint64_t> failed_once_enqueued_{0};  // counted as issued, and among the errors
 };
 
 }  // namespace h2d::internal

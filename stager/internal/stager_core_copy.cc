@@ -10,9 +10,10 @@ namespace h2d::internal {
 Expected<CopyOutcome> StagerCore::SendPlain(const Filled& filled, const Stream& stream,
                                             StreamId id) {
   const uint64_t bytes = filled.bytes.size();
+  // Mirrors forget before the enqueueing, because from then on its effect may be seen, and after
+  // it, whatever it answered, because a mirrored copy may have come between.
+  registry_->ForgetOverlapping(filled.to, bytes);
   Expected<void> sent = Enqueue(filled, stream, id, bytes, nullptr);
-  // After the enqueueing, whatever it answered: a mirrored call that overlaps this one in time may
-  // count as before it, every later one finds its content forgotten.
   registry_->ForgetOverlapping(filled.to, bytes);
   if (!sent) return ErrorOf(sent);
   return CopyOutcome{CopyOutcome::Kind::kIssued, bytes};

@@ -1,4 +1,5 @@
 // What a mirror is told and asked besides copying.
+#include <optional>
 #include <utility>
 
 #include "h2d/stager/internal/checked_image.h"
@@ -7,9 +8,12 @@
 
 namespace h2d::internal {
 
-// Answers whether there was a slot for the record.
+// Answers whether there was a slot for the record. `*changes` is what the mirror counted at the
+// first try: what others did to it since, while this call waited, is not what the caller wrote.
 Expected<bool> StagerCore::TryRecord(MirrorState& mirror, const HostImage& image,
-                                     const Stream& stream, HeldSlot& held) {
+                                     const Stream& stream, HeldSlot& held,
+                                     std::optional<uint64_t>& changes) {
+  if (!changes) changes = mirror.changes();
   // The caller's write has happened: what the mirror knew is past, however this call ends.
   mirror.Forget();
   auto bytes = CheckedImage(image, mirror.destination());
@@ -23,8 +27,9 @@ Expected<bool> StagerCore::TryRecord(MirrorState& mirror, const HostImage& image
   if (!ordered) return ordered;
   CopyRef copy;
   Expected<void> recorded = ring_.Publish(held.Release(), stream, status->id, SentBytes{}, &copy);
+  const bool undisturbed = mirror.changes() == *changes;
   mirror.Remember(*bytes, {0, bytes->bytes()});
-  mirror.Commit(copy, recorded.has_value());
+  mirror.Commit(copy, recorded && undisturbed);
   if (!recorded) return ErrorOf(recorded);
   Reached(Mark::kMirrorRecorded);
   return true;
@@ -34,10 +39,11 @@ Expected<void> StagerCore::RecordMirror(MirrorState& mirror, const HostImage& im
                                         const Stream& stream) {
   if (!alive()) return Counted<void>(NotAlive());
   HeldSlot held(ring_);
+  std::optional<uint64_t> changes;
   for (;;) {
     {
       MutexLock lock(mirror.mutex());
-      auto recorded = TryRecord(mirror, image, stream, held);
+      auto recorded = TryRecord(mirror, image, stream, held, changes);
       if (!recorded) return Counted<void>(ErrorOf(recorded));
       if (*recorded) return {};
     }
