@@ -16,7 +16,11 @@ namespace h2d::conformance {
 // `count` values that tell their place and `seed`.
 inline std::vector<int32_t> Values(uint64_t count, int32_t seed) {
   std::vector<int32_t> values(count);
-  for (uint64_t i = 0; i < count; ++i) values[i] = seed * 1'000'003 + static_cast<int32_t>(i);
+  // Unsigned: a seed of some thousands overflows, and a signed overflow is undefined.
+  const uint32_t first = static_cast<uint32_t>(seed) * 1'000'003U;
+  for (uint64_t i = 0; i < count; ++i) {
+    values[i] = static_cast<int32_t>(first + static_cast<uint32_t>(i));
+  }
   return values;
 }
 

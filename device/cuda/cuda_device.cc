@@ -52,20 +52,24 @@ Expected<StreamId> IdOf(CudaState& state, const Stream& stream) {
   return id + 1;
 }
 
-// Looks at each event once, under one exchange of the capture mode.
+// Looks at each event once, under one exchange of the capture mode. In the device's context: on a
+// thread that has none an exchange may have no effect.
 Expected<std::optional<size_t>> Sweep(CudaState& state, std::span<const Event* const> events) {
-  const CaptureGuard guard(state.api());
-  for (size_t i = 0; i < events.size(); ++i) {
-    const CUevent event = NativeEvent(*events[i]);
-    const CUresult result = state.InAnyContext([&] { return state.api().EventQuery(event); });
-    if (result == CUDA_SUCCESS) return i;
-    if (result != CUDA_ERROR_NOT_READY) {
-      return state.Failure(result, "Querying event " + std::to_string(i) + " of " +
-                                       std::to_string(events.size()) + " of CUDA device " +
-                                       std::to_string(state.ordinal()));
+  std::optional<size_t> complete;
+  size_t asked = 0;
+  const CUresult result = state.InOwnContext([&] {
+    const CaptureGuard guard(state.api());
+    for (; asked < events.size(); ++asked) {
+      const CUresult answer = state.api().EventQuery(NativeEvent(*events[asked]));
+      if (answer == CUDA_SUCCESS) complete = asked;
+      if (answer != CUDA_ERROR_NOT_READY) return answer;
     }
-  }
-  return std::nullopt;
+    return CUDA_SUCCESS;
+  });
+  if (result == CUDA_SUCCESS) return complete;
+  return state.Failure(result, "Querying event " + std::to_string(asked) + " of " +
+                                   std::to_string(events.size()) + " of CUDA device " +
+                                   std::to_string(state.ordinal()));
 }
 
 }  // namespace
@@ -199,8 +203,10 @@ Expected<void> CudaDevice::CopyBatchAsync(std::span<const CopyEntry> entries,
                                           const Stream& stream) {
   if (Expected<void> ok = CheckCopyBatchAsync(identity_, entries, stream); !ok) return ok;
   if (Expected<void> ok = Alive(*state_); !ok) return ok;
-  const CUresult result = state_->OnStream(
-      stream, [&] { return internal::CopyBatch(state_->api(), entries, Native(stream)); });
+  // Not only where a context is missing: on a thread without one a batch copy answers something
+  // else than the other calls (measured on an H200).
+  const CUresult result = state_->InOwnContext(
+      [&] { return internal::CopyBatch(state_->api(), entries, Native(stream)); });
   if (result == CUDA_SUCCESS) [[likely]]
     return {};
   return state_->Failure(result, internal::BatchText(entries, stream, ordinal()));

@@ -31,6 +31,11 @@ class CudaDeviceTest : public testing::Test {
   }
 
   // Every call that a step makes, on the calling thread.
+  template <class T>
+  static void ExpectSuccess(const Expected<T>& result) {
+    EXPECT_TRUE(result.has_value()) << result.error().ToString();
+  }
+
   void MakeEveryCall() {
     const auto stream = device_->Wrap(stream_);
     ASSERT_TRUE(stream.has_value()) << stream.error().ToString();
@@ -39,15 +44,15 @@ class CudaDeviceTest : public testing::Test {
     auto event = device_->CreateEvent();
     ASSERT_TRUE(event.has_value()) << event.error().ToString();
     const CopyEntry entry = {DevicePtr(memory_), source->bytes()};
-    EXPECT_TRUE(device_->CopyAsync(entry.destination, entry.source, *stream).has_value());
-    EXPECT_TRUE(device_->CopyBatchAsync(std::span(&entry, 1), *stream).has_value());
-    EXPECT_TRUE(device_->Record(*event, *stream).has_value());
-    EXPECT_TRUE(device_->WaitEvent(*stream, *event).has_value());
-    EXPECT_TRUE(device_->Query(*event).has_value());
-    EXPECT_TRUE(device_->Inspect(*stream).has_value());
-    EXPECT_TRUE(device_->Inspect(device_->LegacyStream()).has_value());
-    EXPECT_TRUE(device_->Inspect(device_->PerThreadStream()).has_value());
-    EXPECT_TRUE(device_->KindOf(source->bytes().data()).has_value());
+    ExpectSuccess(device_->CopyAsync(entry.destination, entry.source, *stream));
+    ExpectSuccess(device_->CopyBatchAsync(std::span(&entry, 1), *stream));
+    ExpectSuccess(device_->Record(*event, *stream));
+    ExpectSuccess(device_->WaitEvent(*stream, *event));
+    ExpectSuccess(device_->Query(*event));
+    ExpectSuccess(device_->Inspect(*stream));
+    ExpectSuccess(device_->Inspect(device_->LegacyStream()));
+    ExpectSuccess(device_->Inspect(device_->PerThreadStream()));
+    ExpectSuccess(device_->KindOf(source->bytes().data()));
     const Event* const only = &*event;
     const auto complete =
         device_->WaitAny(std::span(&only, 1), {.timeout = std::chrono::seconds(20)});
@@ -98,6 +103,27 @@ TEST_F(CudaDeviceTest, DevicesOfOneOrdinalShareTheirStreams) {
 
 TEST_F(CudaDeviceTest, AThreadThatNeverUsedCudaMayCall) {
   std::thread([&] { MakeEveryCall(); }).join();
+}
+
+// Queries and allocations are harmless under an exchanged capture mode, which a thread without a
+// context may not be able to exchange.
+TEST_F(CudaDeviceTest, AThreadThatNeverUsedCudaHurtsNoCaptureOfAnother) {
+  const auto stream = device_->Wrap(stream_);
+  ASSERT_TRUE(stream.has_value()) << stream.error().ToString();
+  auto event = device_->CreateEvent();
+  ASSERT_TRUE(event.has_value()) << event.error().ToString();
+  ExpectSuccess(device_->Record(*event, *stream));
+  cudaStream_t captured = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal), cudaSuccess);
+  std::thread([&] {
+    ExpectSuccess(device_->Query(*event));
+    ExpectSuccess(device_->AllocatePinned(uint64_t{3} << 20));
+  }).join();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess);
+  if (graph != nullptr) EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(captured), cudaSuccess);
 }
 
 TEST_F(CudaDeviceTest, TheCurrentDeviceIsWhatItWas) {

@@ -66,9 +66,10 @@ Expected<std::byte*> CudaState::TakePinned(uint64_t bytes) {
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   if (pinned_.Reserve(*block_bytes)) {
     void* data = nullptr;
-    const CaptureGuard capture(api_);
-    result = InOwnContext(
-        [&] { return api_.MemHostAlloc(&data, *block_bytes, CU_MEMHOSTALLOC_PORTABLE); });
+    result = InOwnContext([&] {
+      const CaptureGuard capture(api_);
+      return api_.MemHostAlloc(&data, *block_bytes, CU_MEMHOSTALLOC_PORTABLE);
+    });
     if (result == CUDA_SUCCESS) {
       pinned_.Added(static_cast<std::byte*>(data), *block_bytes);
       return static_cast<std::byte*>(data);
@@ -97,10 +98,12 @@ Unexpected CudaState::NoMorePinned(uint64_t bytes) const {
 Expected<void> CudaState::FreeIdle() {
   const std::vector<std::byte*> blocks = pinned_.TakeAllIdle();
   if (blocks.empty()) return {};
-  const CaptureGuard capture(api_);
   CUresult worst = CUDA_SUCCESS;
   for (std::byte* block : blocks) {
-    const CUresult result = InOwnContext([&] { return api_.MemFreeHost(block); });
+    const CUresult result = InOwnContext([&] {
+      const CaptureGuard capture(api_);
+      return api_.MemFreeHost(block);
+    });
     if (result != CUDA_SUCCESS) worst = result;
   }
   if (worst == CUDA_SUCCESS) return {};
