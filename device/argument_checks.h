@@ -9,17 +9,16 @@
 //   Expected<EventState> MyDevice::Query(const Event& event) {
 //     if (Expected<void> ok = CheckQuery(identity_, event); !ok) return ErrorOf(ok);
 //
-// | method                   | check              | asks, in this order | |
-// ------------------------ | ------------------ | ----------------------------------------------- |
-// | Trim, KindOf             | CheckProcess       | not a forked child | | AllocatePinned |
-// CheckAllocatePinned| process, bytes not 0                            | | CreateEvent |
-// CheckProcess       | process                                         | | CopyAsync |
-// CheckCopyAsync     | process, stream, destination, source            | | CopyBatchAsync |
-// CheckCopyBatchAsync| process, stream, not legacy, not empty, entries | | Record, WaitEvent |
-// CheckRecord, ...   | process, stream, event                          | | Query | CheckQuery |
-// process, event                                  | | WaitAny                  | CheckWaitAny |
-// process, every event                            | | Inspect                  | CheckInspect |
-// process, stream                                 |
+// What each asks, in this order:
+//
+// - CheckProcess (for Trim, KindOf, CreateEvent): not a forked child
+// - CheckAllocatePinned: process, bytes not 0
+// - CheckCopyAsync: process, stream, destination, source
+// - CheckCopyBatchAsync: process, stream, not the legacy one, not empty, entries
+// - CheckRecord, CheckWaitEvent: process, stream, event
+// - CheckQuery: process, event
+// - CheckWaitAny: process, every event
+// - CheckInspect: process, stream
 //
 // What needs knowledge of the backend (ranges outside an allocation, destroyed handles) stays with
 // the backend. A zero-byte `CopyAsync` passes with null pointers: the backend then does nothing.

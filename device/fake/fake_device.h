@@ -181,7 +181,7 @@ class FakeDevice final : public Device {
   ~FakeDevice() override;
 
   // --- Device: as a backend that never disturbs a capture
-  // -----------------------------------------
+
   Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
   Expected<void> Trim() override;
   Expected<MemoryKind> KindOf(const void* address) override;
@@ -199,7 +199,8 @@ class FakeDevice final : public Device {
   void OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noexcept override;
 
   // --- Device memory
-  // ------------------------------------------------------------------------------ Zeroed.
+
+  // Zeroed.
   // Addresses are numbers that no host memory has: a host that dereferences one crashes. `name` is
   // what messages call it; "device N" without one. Errors: 0 bytes; the limit.
   Expected<DevicePtr> AllocateDevice(uint64_t bytes, std::string_view name = {});
@@ -213,7 +214,7 @@ class FakeDevice final : public Device {
   Expected<void> ReadBack(DevicePtr ptr, std::span<std::byte> bytes, const Stream& stream);
 
   // --- Streams
-  // ------------------------------------------------------------------------------------
+
   Stream NewStream(std::string_view name = {}, StreamFlags flags = StreamFlags::kNonBlocking);
   // Returns at once; what is queued still runs. The handle goes to the next new stream.
   Expected<void> DestroyStream(const Stream& stream);
@@ -244,7 +245,7 @@ class FakeDevice final : public Device {
   Expected<EventState> QueryStream(const Stream& stream);
 
   // --- Kernels, host functions, graphs
-  // ------------------------------------------------------------
+
   Expected<void> Launch(const Stream& stream, KernelSpec kernel);
   Expected<void> LaunchHostFunc(const Stream& stream, std::function<void()> function);
   Expected<void> BeginCapture(const Stream& stream, CaptureMode mode = CaptureMode::kGlobal);
@@ -255,7 +256,8 @@ class FakeDevice final : public Device {
   CaptureMode ExchangeCaptureMode(CaptureMode mode);
 
   // --- The driver's own calls, without a backend's care for captures
-  // ------------------------------ Each fails, and invalidates captures, exactly where the driver's
+
+  // Each fails, and invalidates captures, exactly where the driver's
   // does.
   Expected<EventState> RawQuery(const Event& event);
   Expected<StreamId> RawStreamId(const Stream& stream);
@@ -263,12 +265,14 @@ class FakeDevice final : public Device {
   Expected<PinnedBuffer> RawAllocatePinned(uint64_t bytes);
 
   // --- Faults
-  // ------------------------------------------------------------------------------------- A sticky
+
+  // A sticky
   // error, as after an illegal address: from now on every call fails with it and nothing completes.
   void Poison(Error error);
 
   // --- What was seen
-  // ------------------------------------------------------------------------------ The choices that
+
+  // The choices that
   // follow belong to operation `operation` of the calling thread's plan. Without a call, each call
   // of the host is an operation of its own: 0, 1, 2, ...
   void BeginOperation(uint64_t operation);
