@@ -42,6 +42,11 @@ class ConformanceTest : public testing::Test {
 
   Harness& harness() { return *harness_; }
   Device& device() { return *harness_->device(); }
+  // The second device's harness. Throws where there is none, as `Must` does.
+  Harness& second() {
+    if (harness_->Second() == nullptr) throw std::runtime_error("there is no second device");
+    return *harness_->Second();
+  }
 
   Stream NewStream(StreamFlavor flavor = StreamFlavor::kNonBlocking) {
     return Must(harness().NewStream(flavor));

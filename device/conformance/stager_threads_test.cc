@@ -143,29 +143,29 @@ class StagerTwoDevices : public StagerThreads {
 
 TEST_F(StagerTwoDevices, OneThreadServesBoth) {
   const Side first = NewSide(harness());
-  const Side second = NewSide(*harness().Second());
+  const Side other = NewSide(second());
   for (int round = 0; round < 3; ++round) {
     Must(CopyManyTimes(*first.stager, first.lane, 1));
-    Must(CopyManyTimes(*second.stager, second.lane, 2));
+    Must(CopyManyTimes(*other.stager, other.lane, 2));
   }
   CheckLast(harness(), first.lane, 1);
-  CheckLast(*harness().Second(), second.lane, 2);
+  CheckLast(second(), other.lane, 2);
 }
 
 TEST_F(StagerTwoDevices, SeveralThreadsServeBoth) {
   const Side first = NewSide(harness());
-  const Side second = NewSide(*harness().Second());
+  const Side other = NewSide(second());
   OnThreads(2, [&](int i) {
-    const Side& side = i == 0 ? first : second;
+    const Side& side = i == 0 ? first : other;
     return CopyManyTimes(*side.stager, side.lane, i);
   });
   CheckLast(harness(), first.lane, 0);
-  CheckLast(*harness().Second(), second.lane, 1);
+  CheckLast(second(), other.lane, 1);
 }
 
 TEST_F(StagerTwoDevices, AStreamOfTheOtherDeviceIsRefused) {
   PinnedStager& stager = NewStager();
-  const Stream foreign = Must(harness().Second()->NewStream(StreamFlavor::kNonBlocking));
+  const Stream foreign = Must(second().NewStream(StreamFlavor::kNonBlocking));
   const Destination destination = NewDestination(10);
   EXPECT_EQ(CodeOf(stager.Copy(destination, Values(10, 1), foreign)), ErrorCode::kInvalidArgument);
   EXPECT_EQ(stager.stats().bytes_sent, 0U);

@@ -15,7 +15,6 @@ class TwoDevices : public ConformanceTest {
     ConformanceTest::SetUp();
     if (harness().Second() == nullptr) GTEST_SKIP() << "there is no second device";
   }
-  Harness& second() { return *harness().Second(); }
   Device& second_device() { return *second().device(); }
 };
 

@@ -122,7 +122,9 @@ TEST_F(CudaDeviceTest, AThreadThatNeverUsedCudaHurtsNoCaptureOfAnother) {
   }).join();
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess);
-  if (graph != nullptr) EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  if (graph != nullptr) {
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  }
   EXPECT_EQ(cudaStreamDestroy(captured), cudaSuccess);
 }
 
