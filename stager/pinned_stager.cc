@@ -4,6 +4,7 @@
 
 #include "h2d/stager/internal/checked_image.h"
 #include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/step_state.h"
 
 namespace h2d {
 
@@ -30,6 +31,14 @@ Expected<H2DMirror> PinnedStager::NewMirror(const Destination& destination) {
   auto state = internal::MirrorState::Create(core_, destination, *bytes);
   if (!state) return ErrorOf(state);
   return H2DMirror(std::move(*state));
+}
+
+Expected<StepWriter> PinnedStager::NewStepWriter(const StepLayout& layout, DevicePtr slab,
+                                                 const StepWriterOptions& options) {
+  if (auto alive = core_->CheckAlive(); !alive) return ErrorOf(alive);
+  auto state = internal::StepState::Create(core_, layout, slab, options);
+  if (!state) return ErrorOf(state);
+  return StepWriter(std::move(*state));
 }
 
 Expected<CopyOutcome> PinnedStager::CopyImage(const Destination& destination,

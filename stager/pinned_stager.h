@@ -27,6 +27,8 @@
 #include "h2d/stager/slot_lease.h"
 #include "h2d/stager/stager_options.h"
 #include "h2d/stager/stager_stats.h"
+#include "h2d/stager/step_layout.h"
+#include "h2d/stager/step_writer.h"
 
 namespace h2d {
 
@@ -58,6 +60,11 @@ class PinnedStager {
   // Errors: a null, empty or overflowing destination, or one that overlaps another live mirror of
   // any stager on the same device memory (`kInvalidArgument`).
   [[nodiscard]] Expected<H2DMirror> NewMirror(const Destination& destination);
+
+  // A writer of the slab at `slab`: device memory of `layout.slab_bytes()` bytes, aligned to
+  // `StepLayout::kMaxAlignment`, of unknown content. Errors: as `NewMirror`.
+  [[nodiscard]] Expected<StepWriter> NewStepWriter(const StepLayout& layout, DevicePtr slab,
+                                                   const StepWriterOptions& options = {});
 
   // Copies `values` to the start of `destination` on `stream`; with `pad`, fills the rest of the
   // destination with it, without, leaves the rest as it is (I3). No values and no padding: nothing

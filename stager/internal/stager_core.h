@@ -22,6 +22,8 @@
 
 namespace h2d::internal {
 
+class StepState;
+
 // Thread-safe. Lives until the last of stager, mirrors and leases is gone; `Close` ends its work
 // when the stager is.
 class StagerCore {
@@ -58,6 +60,8 @@ class StagerCore {
       errors_.AddRelaxed(1);
     return result;
   }
+
+  Expected<CopyOutcome> SubmitStep(StepState& step, const Stream& stream, WaitForSlot wait);
 
   StagerStats Stats() const noexcept;
   const StagerOptions& options() const noexcept { return options_; }
@@ -118,6 +122,13 @@ class StagerCore {
                                        const Stream& stream, bool* consumed);
   Expected<CopyOutcome> TrySubmitMirrored(const SlotRef& slot, MirrorState& mirror,
                                           const Stream& stream, bool* consumed);
+
+  Expected<CopyOutcome> TrySubmitStep(StepState& step, const Stream& stream, WaitForSlot wait);
+  Expected<CopyOutcome> SendStep(StepState& step, std::span<const ByteSpan> spans,
+                                 const SlotRef& slot, const SentBytes& bytes, const Stream& stream,
+                                 StreamId id);
+  Expected<void> EnqueueSpans(std::span<const ByteSpan> spans, DevicePtr slab,
+                              std::span<const std::byte> slot, const Stream& stream);
 
   CopyOutcome WouldBlock() noexcept;
 

@@ -1,0 +1,183 @@
+#include "h2d/stager/internal/step_image.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace h2d::internal {
+namespace {
+
+// The smallest span that holds both.
+ByteSpan Hull(ByteSpan a, ByteSpan b) noexcept {
+  if (a.empty()) return b;
+  if (b.empty()) return a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+bool Touch(ByteSpan a, ByteSpan b) noexcept { return a.begin <= b.end && b.begin <= a.end; }
+
+}  // namespace
+
+Expected<StepImage> StepImage::Create(const StepLayout& layout) {
+  auto bytes = AllocateHostBytes(layout.slab_bytes());
+  if (!bytes) return ErrorOf(bytes);
+  std::memset(bytes->get(), 0, layout.slab_bytes());
+  return StepImage(layout, std::move(*bytes));
+}
+
+StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
+    : layout_(layout), bytes_(std::move(bytes)), first_row_(layout.fields().size()) {
+  const auto& fields = layout.fields();
+  std::vector<uint32_t> by_offset(fields.size());
+  std::iota(by_offset.begin(), by_offset.end(), 0);
+  std::sort(by_offset.begin(), by_offset.end(),
+            [&](uint32_t a, uint32_t b) { return fields[a].offset < fields[b].offset; });
+  for (const uint32_t index : by_offset) {
+    const StepLayout::FieldInfo& field = fields[index];
+    first_row_[index] = static_cast<uint32_t>(rows_.size());
+    for (uint64_t row = 0; row < field.rows; ++row) {
+      rows_.push_back(Row{.offset = field.offset + row * field.row_bytes(),
+                          .bytes = field.row_bytes(),
+                          .known = {},
+                          .device_written = field.device_written});
+    }
+  }
+  log_.reserve(2 * rows_.size());
+  spans_.reserve(2 * rows_.size());
+}
+
+void StepImage::Write(const Place& place, std::span<const std::byte> values, bool pad_rest) {
+  const StepLayout::FieldInfo& field = layout_.fields()[place.field];
+  const uint32_t index = first_row_[place.field] + static_cast<uint32_t>(place.row);
+  Row& row = rows_[index];
+  ImageBytes image{.values = values.data(),
+                   .value_bytes = values.size(),
+                   .pad = field.pad.data(),
+                   .pad_bytes = 0,
+                   .element_bytes = field.element_bytes};
+  if (pad_rest && field.padded) image.pad_bytes = row.bytes - place.first_byte - values.size();
+  const uint64_t begin = row.offset + place.first_byte;
+  const ByteSpan asked{begin, begin + image.bytes()};
+  if (asked.empty()) return;
+
+  // Bytes before the known span's start are unknown too, so only a write that starts within it is
+  // compared; that is every write but odd ones.
+  const bool comparable = !row.device_written && row.known.begin <= begin && begin < row.known.end;
+  const uint64_t compared = comparable ? std::min(asked.end, row.known.end) - begin : 0;
+  std::byte* const held = bytes_.get() + begin;
+  ByteSpan differs = Difference(image, held, compared);
+  if (compared < image.bytes()) {
+    differs = {differs.empty() ? compared : differs.begin, image.bytes()};
+  }
+  if (!differs.empty()) {
+    // Whole elements, as everything that travels.
+    differs.begin -= differs.begin % field.element_bytes;
+    differs.end += (field.element_bytes - differs.end % field.element_bytes) % field.element_bytes;
+    Fill(image, differs, held + differs.begin);
+    differs = {begin + differs.begin, begin + differs.end};
+  }
+  row.known = Touch(row.known, asked) ? Hull(row.known, asked) : asked;
+  asked_bytes_ += asked.bytes();
+  Log({index, asked, differs});
+}
+
+// Elements written one by one become one entry.
+void StepImage::Log(const Written& written) {
+  if (!log_.empty() && log_.back().row == written.row &&
+      log_.back().asked.end == written.asked.begin) {
+    Written& last = log_.back();
+    last.asked.end = written.asked.end;
+    last.pending = Hull(last.pending, written.pending);
+    return;
+  }
+  if (log_.size() == log_.capacity()) CompactLog();
+  log_.push_back(written);
+}
+
+// Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory.
+void StepImage::CompactLog() {
+  std::sort(log_.begin(), log_.end(),
+            [](const Written& a, const Written& b) { return a.asked.begin < b.asked.begin; });
+  size_t kept = 0;
+  for (size_t i = 1; i < log_.size(); ++i) {
+    if (log_[kept].row == log_[i].row && Touch(log_[kept].asked, log_[i].asked)) {
+      log_[kept].asked = Hull(log_[kept].asked, log_[i].asked);
+      log_[kept].pending = Hull(log_[kept].pending, log_[i].pending);
+    } else {
+      log_[++kept] = log_[i];
+    }
+  }
+  if (!log_.empty()) log_.resize(kept + 1);
+}
+
+std::span<const std::byte> StepImage::BytesOf(uint32_t field) const noexcept {
+  const StepLayout::FieldInfo& info = layout_.fields()[field];
+  return {bytes_.get() + info.offset, info.bytes()};
+}
+
+ByteSpan StepImage::KnownSpan(uint32_t field, uint64_t row) const noexcept {
+  const Row& at = rows_[first_row_[field] + row];
+  if (at.known.empty()) return {};
+  return {at.known.begin - at.offset, at.known.end - at.offset};
+}
+
+void StepImage::Forget(uint32_t field) noexcept {
+  const uint32_t first = first_row_[field];
+  const uint64_t end = first + layout_.fields()[field].rows;
+  for (uint64_t row = first; row < end; ++row) rows_[row].known = {};
+  for (Written& written : log_) {
+    if (written.row >= first && written.row < end) written.pending = written.asked;
+  }
+}
+
+void StepImage::ForgetAll() noexcept {
+  for (Row& row : rows_) row.known = {};
+  for (Written& written : log_) written.pending = written.asked;
+}
+
+// Whether the device holds, or will be sent, the image's bytes in all of `span`.
+bool StepImage::AllKnown(ByteSpan span) const noexcept {
+  auto row = std::upper_bound(rows_.begin(), rows_.end(), span.begin,
+                              [](uint64_t at, const Row& r) { return at < r.offset; });
+  if (row != rows_.begin()) --row;
+  for (; row != rows_.end() && row->offset < span.end; ++row) {
+    const uint64_t begin = std::max(span.begin, row->offset);
+    const uint64_t end = std::min(span.end, row->offset + row->bytes);
+    if (begin >= end) continue;
+    if (row->device_written || begin < row->known.begin || end > row->known.end) return false;
+  }
+  return true;
+}
+
+std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
+  spans_.clear();
+  for (const Written& written : log_) {
+    if (!written.pending.empty()) spans_.push_back(written.pending);
+  }
+  std::sort(spans_.begin(), spans_.end(), [](ByteSpan a, ByteSpan b) { return a.begin < b.begin; });
+  size_t kept = 0;
+  for (size_t i = 1; i < spans_.size(); ++i) {
+    ByteSpan& last = spans_[kept];
+    const ByteSpan next = spans_[i];
+    const bool join = next.begin <= last.end || (next.begin - last.end <= cover_gap_bytes &&
+                                                 AllKnown({last.end, next.begin}));
+    if (join) {
+      last.end = std::max(last.end, next.end);
+    } else {
+      spans_[++kept] = next;
+    }
+  }
+  if (!spans_.empty()) spans_.resize(kept + 1);
+  return spans_;
+}
+
+void StepImage::MarkSent() noexcept {
+  for (const Written& written : log_) {
+    if (rows_[written.row].device_written) rows_[written.row].known = {};
+  }
+  log_.clear();
+  asked_bytes_ = 0;
+}
+
+}  // namespace h2d::internal

@@ -1,0 +1,94 @@
+// The image of a step: what the slab holds, what changed, and which spans must travel.
+#ifndef H2D_STAGER_INTERNAL_STEP_IMAGE_H_
+#define H2D_STAGER_INTERNAL_STEP_IMAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "h2d/device/error.h"
+#include "h2d/stager/internal/host_bytes.h"
+#include "h2d/stager/internal/image_bytes.h"
+#include "h2d/stager/step_layout.h"
+
+namespace h2d::internal {
+
+// Pure host logic, no device. Each byte of a field is *unknown* (nobody said what the device
+// holds), *pending* (written here, different, not yet sent) or *known* (the device holds the
+// image's byte once everything enqueued has run). Bytes between fields belong to the slab: they are
+// 0 and may always be sent.
+//
+// The writes since the last submit are a log of exact spans: when the content is forgotten
+// meanwhile, they must travel after all, and not one byte beside them. What is known or pending is
+// kept per row as one span; what does not touch it replaces it, which loses knowledge and never
+// truth. In steady state writing allocates nothing. Not thread-safe.
+class StepImage {
+ public:
+  static Expected<StepImage> Create(const StepLayout& layout);
+
+  // Where a write goes. `first_byte` counts from the row's start.
+  struct Place {
+    uint32_t field = 0;
+    uint64_t row = 0;
+    uint64_t first_byte = 0;
+  };
+
+  // Writes whole elements at `place` and, when the field has padding and `pad_rest`, pads the row
+  // behind them. Unchanged bytes cost one comparison. REQUIRES: the values fit the row.
+  void Write(const Place& place, std::span<const std::byte> values, bool pad_rest);
+
+  // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
+  std::span<const std::byte> BytesOf(uint32_t field) const noexcept;
+
+  // The bytes of a row that are known or pending.
+  ByteSpan KnownSpan(uint32_t field, uint64_t row) const noexcept;
+
+  // Forgets what the device holds; what was written since the last submit becomes pending.
+  void Forget(uint32_t field) noexcept;
+  void ForgetAll() noexcept;
+
+  // The spans of the slab that must travel, in ascending order, valid until the next write.
+  // Neighbours are joined when at most `cover_gap_bytes` lie between them and all of these are
+  // known.
+  std::span<const ByteSpan> SpansToSend(uint64_t cover_gap_bytes);
+  const std::byte* data() const noexcept { return bytes_.get(); }
+
+  // How many bytes the writes since the last submit were, each write counted.
+  uint64_t asked_bytes() const noexcept { return asked_bytes_; }
+
+  // The spans were enqueued: nothing is pending any more, and of fields that the device writes
+  // nothing is known.
+  void MarkSent() noexcept;
+
+ private:
+  struct Row {
+    uint64_t offset = 0;  // in the slab
+    uint64_t bytes = 0;
+    ByteSpan known;  // or pending; in the slab
+    bool device_written = false;
+  };
+  struct Written {
+    uint32_t row = 0;
+    ByteSpan asked;    // in the slab
+    ByteSpan pending;  // within `asked`
+  };
+
+  StepImage(const StepLayout& layout, HostBytes bytes);
+
+  void Log(const Written& written);
+  void CompactLog();
+  bool AllKnown(ByteSpan span) const noexcept;
+
+  StepLayout layout_;
+  HostBytes bytes_;
+  std::vector<Row> rows_;            // by offset
+  std::vector<uint32_t> first_row_;  // of each field, in `rows_`
+  std::vector<Written> log_;
+  std::vector<ByteSpan> spans_;
+  uint64_t asked_bytes_ = 0;
+};
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_STEP_IMAGE_H_

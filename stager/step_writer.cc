@@ -1,0 +1,111 @@
+#include "h2d/stager/step_writer.h"
+
+#include <cstring>
+#include <string>
+
+#include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/step_state.h"
+
+namespace h2d {
+
+StepWriter::StepWriter(std::unique_ptr<internal::StepState> state) noexcept
+    : state_(std::move(state)) {}
+StepWriter::StepWriter(StepWriter&&) noexcept = default;
+StepWriter& StepWriter::operator=(StepWriter&&) noexcept = default;
+StepWriter::~StepWriter() = default;
+
+Expected<void> StepWriter::Check(const FieldAt& field) const {
+  if (state_ == nullptr) return FailedPrecondition("The step writer was moved from.");
+  if (Expected<void> alive = state_->core().CheckAlive(); !alive) return alive;
+  const StepLayout& layout = state_->layout();
+  if (field.layout != layout.id() || field.index >= layout.fields().size()) {
+    return InvalidArgument("Field " + std::to_string(field.index) + " of layout " +
+                           std::to_string(field.layout) + " is no field of this writer's layout, " +
+                           std::to_string(layout.id()) + ".");
+  }
+  return {};
+}
+
+Expected<void> StepWriter::Write(const FieldAt& field, uint64_t row, uint64_t first,
+                                 std::span<const std::byte> values, bool pad_rest) {
+  if (Expected<void> valid = Check(field); !valid) return valid;
+  const StepLayout::FieldInfo& info = state_->layout().fields()[field.index];
+  const uint64_t count = values.size() / field.element_bytes;
+  if (row >= info.rows || first > info.row_elements || count > info.row_elements - first) {
+    return InvalidArgument("Row " + std::to_string(row) + " of the field \"" + info.name +
+                           "\" cannot take " + std::to_string(count) + " values from element " +
+                           std::to_string(first) + " on: it has " + std::to_string(info.rows) +
+                           " rows of " + std::to_string(info.row_elements) + " elements.");
+  }
+  state_->image().Write({field.index, row, first * field.element_bytes}, values, pad_rest);
+  return {};
+}
+
+Expected<std::span<std::byte>> StepWriter::ScratchFor(const FieldAt& field) {
+  if (Expected<void> valid = Check(field); !valid) return ErrorOf(valid);
+  const std::span<const std::byte> held = state_->image().BytesOf(field.index);
+  std::memcpy(state_->scratch(), held.data(), held.size());
+  return std::span<std::byte>(state_->scratch(), held.size());
+}
+
+void StepWriter::WriteAll(uint32_t field, std::span<const std::byte> bytes) {
+  const uint64_t row_bytes = state_->layout().fields()[field].row_bytes();
+  for (uint64_t row = 0; !bytes.empty(); ++row, bytes = bytes.subspan(row_bytes)) {
+    state_->image().Write({field, row, 0}, bytes.first(row_bytes), /*pad_rest=*/false);
+  }
+}
+
+Expected<void> StepWriter::CheckRows(const FieldAt& field, uint64_t a, uint64_t b) const {
+  if (Expected<void> valid = Check(field); !valid) return valid;
+  const StepLayout::FieldInfo& info = state_->layout().fields()[field.index];
+  if (a < info.rows && b < info.rows) return {};
+  return InvalidArgument("Rows " + std::to_string(a) + " and " + std::to_string(b) +
+                         " are not both among the " + std::to_string(info.rows) +
+                         " rows of the field \"" + info.name + "\".");
+}
+
+Expected<void> StepWriter::CopyRowImage(const FieldAt& field, uint64_t from, uint64_t to) {
+  if (Expected<void> valid = CheckRows(field, from, to); !valid) return valid;
+  const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
+  const auto row = state_->image().BytesOf(field.index).subspan(from * bytes, bytes);
+  state_->image().Write({field.index, to, 0}, row, /*pad_rest=*/false);
+  return {};
+}
+
+Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint64_t b) {
+  if (Expected<void> valid = CheckRows(field, a, b); !valid) return valid;
+  const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
+  const std::span<std::byte> kept(state_->scratch(), bytes);
+  const auto image = state_->image().BytesOf(field.index);
+  std::memcpy(kept.data(), image.data() + a * bytes, bytes);
+  state_->image().Write({field.index, a, 0}, image.subspan(b * bytes, bytes), /*pad_rest=*/false);
+  state_->image().Write({field.index, b, 0}, kept, /*pad_rest=*/false);
+  return {};
+}
+
+std::span<const std::byte> StepWriter::BytesOf(const FieldAt& field) const noexcept {
+  if (state_ == nullptr || field.layout != state_->layout().id() ||
+      field.index >= state_->layout().fields().size()) {
+    return {};
+  }
+  return state_->image().BytesOf(field.index);
+}
+
+void StepWriter::ForgetField(const FieldAt& field) noexcept {
+  if (!BytesOf(field).empty()) state_->image().Forget(field.index);
+}
+
+void StepWriter::Invalidate() noexcept {
+  if (state_ != nullptr) state_->image().ForgetAll();
+}
+
+Expected<CopyOutcome> StepWriter::SubmitImage(const Stream& stream, internal::WaitForSlot wait) {
+  if (state_ == nullptr) return FailedPrecondition("The step writer was moved from.");
+  return state_->core().SubmitStep(*state_, stream, wait);
+}
+
+DevicePtr StepWriter::slab() const noexcept {
+  return state_ == nullptr ? DevicePtr() : state_->slab();
+}
+
+}  // namespace h2d

@@ -1,0 +1,166 @@
+// A step's fields over plain host memory: values, errors and outcomes.
+#include "h2d/stager/step_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "h2d/device/host/host_device.h"
+#include "h2d/stager/pinned_stager.h"
+
+namespace h2d {
+namespace {
+
+using Kind = CopyOutcome::Kind;
+
+class StepWriterTest : public testing::Test {
+ protected:
+  StepWriterTest() {
+    StepLayout::Builder builder;
+    tokens_ = builder.Add<int32_t>("tokens", 4, {.pad = -1});
+    tables_ = builder.AddRows<int32_t>("tables", 3, 4, {.pad = 0});
+    sampled_ = builder.Add<int32_t>("sampled", 4, {.device_written = true});
+    scales_ = builder.Add<float>("scales", 2);
+    layout_.emplace(*std::move(builder).Build());
+    stager_ =
+        *PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 1, .max_slots = 1});
+    writer_.emplace(*stager_->NewStepWriter(*layout_, DevicePtr(slab_.data())));
+  }
+
+  int32_t* At(uint64_t offset) { return slab_.data() + offset / sizeof(int32_t); }
+  std::vector<int32_t> Tokens() { return {At(0), At(0) + 4}; }
+
+  void SetAll() {
+    ASSERT_TRUE(writer_->Set(tokens_, std::vector<int32_t>{1, 2}));
+    for (uint64_t row = 0; row < 3; ++row) {
+      ASSERT_TRUE(writer_->SetRow(tables_, row, std::vector<int32_t>{int32_t(row)}));
+    }
+    ASSERT_TRUE(writer_->Set(scales_, std::vector<float>{0.5f, 1.5f}));
+  }
+
+  std::shared_ptr<HostDevice> device_ = HostDevice::Create();
+  Stream stream_ = device_->NewStream();
+  alignas(256) std::array<int32_t, 64> slab_{};
+  Field<int32_t> tokens_;
+  RowsField<int32_t> tables_;
+  Field<int32_t> sampled_;
+  Field<float> scales_;
+  std::optional<StepLayout> layout_;
+  std::unique_ptr<PinnedStager> stager_;
+  std::optional<StepWriter> writer_;
+};
+
+TEST_F(StepWriterTest, AStepTravelsOnceAndAnUnchangedOneNotAtAll) {
+  SetAll();
+  auto first = writer_->Submit(stream_);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->kind, Kind::kIssued);
+  EXPECT_EQ(Tokens(), (std::vector<int32_t>{1, 2, -1, -1}));
+  EXPECT_EQ(*At(layout_->offset(tables_) + 2 * 16), 2);
+  SetAll();
+  EXPECT_EQ(*writer_->Submit(stream_), (CopyOutcome{Kind::kSkipped, 0}));
+  EXPECT_EQ(stager_->stats().copies_skipped, 1u);
+}
+
+TEST_F(StepWriterTest, OneChangedValueTravelsAlone) {
+  SetAll();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  SetAll();
+  ASSERT_TRUE(writer_->SetAt(tokens_, 1, std::vector<int32_t>{9}));
+  EXPECT_EQ(*writer_->Submit(stream_), (CopyOutcome{Kind::kTrimmed, 4}));
+  EXPECT_EQ(Tokens(), (std::vector<int32_t>{1, 9, -1, -1}));
+}
+
+TEST_F(StepWriterTest, AFieldThatTheGraphWritesIsNeitherCrossedNorTakenForKnown) {
+  SetAll();
+  ASSERT_TRUE(writer_->Set(sampled_, std::vector<int32_t>{5, 5, 5, 5}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  int32_t* const sampled = At(layout_->offset(sampled_));
+  sampled[0] = 77;  // the graph
+  ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{8}));
+  ASSERT_TRUE(writer_->Set(scales_, std::vector<float>{2.5f}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  EXPECT_EQ(sampled[0], 77) << "both neighbours changed, and it kept what the graph wrote";
+  ASSERT_TRUE(writer_->Set(sampled_, std::vector<int32_t>{5}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  EXPECT_EQ(sampled[0], 5) << "set to what it was set to before, it travels all the same";
+}
+
+TEST_F(StepWriterTest, RowsAreMovedSwappedAndCleared) {
+  SetAll();
+  ASSERT_TRUE(writer_->SwapRows(tables_, 0, 2));
+  ASSERT_TRUE(writer_->CopyRow(tables_, 2, 1));
+  ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  const int32_t* const tables = At(layout_->offset(tables_));
+  EXPECT_EQ(tables[0], 2);
+  EXPECT_EQ(tables[4], 0);
+  EXPECT_EQ(tables[8], 0);
+}
+
+TEST_F(StepWriterTest, ACallbackEditsTheWholeField) {
+  SetAll();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  ASSERT_TRUE(writer_->Edit(tables_, [](std::span<int32_t> all) { all[5] = 42; }));
+  EXPECT_EQ(writer_->Values(tables_)[5], 42);
+  EXPECT_EQ(*writer_->Submit(stream_), (CopyOutcome{Kind::kTrimmed, 4}));
+}
+
+TEST_F(StepWriterTest, WhatAPlainCopyOverwroteIsForgotten) {
+  SetAll();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  ASSERT_TRUE(writer_->Set(tokens_, std::vector<int32_t>{1, 2}));  // equal, but asked for
+  ASSERT_TRUE(stager_->Copy(Destination::Of(At(0), 4), std::vector<int32_t>{6, 6, 6, 6}, stream_));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  EXPECT_EQ(Tokens(), (std::vector<int32_t>{1, 2, -1, -1}));
+}
+
+TEST_F(StepWriterTest, SlabsAndMirrorsAreDisjoint) {
+  EXPECT_FALSE(stager_->NewMirror(Destination::Of(At(0), 1)));
+  EXPECT_FALSE(stager_->NewStepWriter(*layout_, DevicePtr(slab_.data())));
+  EXPECT_FALSE(stager_->NewStepWriter(*layout_, DevicePtr()));
+  EXPECT_FALSE(stager_->NewStepWriter(*layout_, DevicePtr(uint64_t{128})));
+  writer_.reset();
+  EXPECT_TRUE(stager_->NewMirror(Destination::Of(At(0), 1)));
+}
+
+TEST_F(StepWriterTest, BadInputIsRefusedAndChangesNothing) {
+  const std::vector<int32_t> five(5);
+  EXPECT_EQ(writer_->Set(tokens_, five).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(writer_->SetRow(tables_, 3, std::vector<int32_t>{}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(writer_->SetAt(tokens_, 4, std::vector<int32_t>{1}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(writer_->SetAt(tokens_, ~uint64_t{0}, std::vector<int32_t>{1}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(writer_->SwapRows(tables_, 0, 3).error().code, ErrorCode::kInvalidArgument);
+  StepLayout::Builder other;
+  const auto foreign = other.Add<int32_t>("tokens", 4);
+  EXPECT_EQ(writer_->Set(foreign, std::vector<int32_t>{1}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(writer_->Values(foreign).empty());
+  EXPECT_EQ(writer_->Submit(stream_)->kind, Kind::kSkipped);
+  StepWriter moved = std::move(*writer_);
+  EXPECT_EQ(writer_->Submit(stream_).error().code, ErrorCode::kFailedPrecondition);
+  stager_.reset();
+  EXPECT_EQ(moved.Submit(stream_).error().code, ErrorCode::kFailedPrecondition);
+}
+
+TEST_F(StepWriterTest, AFullRingBlocksNoUnchangedStep) {
+  SetAll();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  auto lease = stager_->Acquire(4);
+  SetAll();
+  EXPECT_EQ(writer_->TrySubmit(stream_)->kind, Kind::kSkipped);
+  ASSERT_TRUE(writer_->Set(tokens_, std::vector<int32_t>{3}));
+  EXPECT_EQ(writer_->TrySubmit(stream_)->kind, Kind::kWouldBlock);
+  lease = Expected<SlotLease>(tl::unexpect, Error{});
+  EXPECT_EQ(writer_->TrySubmit(stream_)->kind, Kind::kTrimmed);
+  EXPECT_EQ(Tokens()[0], 3);
+}
+
+}  // namespace
+}  // namespace h2d
