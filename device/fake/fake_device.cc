@@ -135,6 +135,7 @@ uint64_t FakeDevice::hazard_count() const { return core_->HazardCount(); }
 void FakeDevice::ClearHazards() { core_->ClearHazards(); }
 FakeCounters FakeDevice::counters() const { return core_->Counters(); }
 uint64_t FakeDevice::TraceHash() const { return core_->TraceHash(); }
-std::string FakeDevice::Timeline() const { return core_->Timeline(); }
+std::string FakeDevice::Timeline(size_t columns) const { return core_->Timeline(columns); }
+std::string FakeDevice::ChromeTrace() const { return core_->ChromeTrace(); }
 
 }  // namespace h2d

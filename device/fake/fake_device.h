@@ -285,8 +285,13 @@ class FakeDevice final : public Device {
   void ClearHazards();
   FakeCounters counters() const;
   uint64_t TraceHash() const;
-  // A time line in text: a column for each host task and stream, hazards marked.
-  std::string Timeline() const;
+  // A time line in text, in lines of at most `columns` characters (60 or more): a column for each
+  // host task and stream, operations in flight drawn from their calls to their completions, both
+  // accesses of each hazard and the edge that is missing between them marked.
+  std::string Timeline(size_t columns = 100) const;
+  // The same run as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens: a
+  // process for the host's tasks, one for the streams, an arrow for each missing edge.
+  std::string ChromeTrace() const;
 
   fake_internal::Core& core() noexcept { return *core_; }  // for the fake's own parts
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "h2d/device/fake/view/chrome_trace.h"
 #include "h2d/device/fake/view/timeline.h"
 
 namespace h2d::fake_internal {
@@ -302,9 +303,14 @@ uint64_t Core::TraceHash() {
   return trace_.hash();
 }
 
-std::string Core::Timeline() {
+std::string Core::Timeline(size_t columns) {
   const Lock lock = LockUnlessInKernel();
-  return RenderTimeline(trace_, names_, detector_.hazards());
+  return RenderTimeline(trace_, names_, detector_.hazards(), columns);
+}
+
+std::string Core::ChromeTrace() {
+  const Lock lock = LockUnlessInKernel();
+  return RenderChromeTrace(trace_, names_, detector_.hazards());
 }
 
 // --- For the runner of host tasks --------------------------------------------------------------

@@ -97,7 +97,8 @@ class Core final : public HandleOwner, private Effects {
   void ClearHazards();
   FakeCounters Counters();
   uint64_t TraceHash();
-  std::string Timeline();
+  std::string Timeline(size_t columns);
+  std::string ChromeTrace();
 
   uint64_t tag() const noexcept { return tag_; }
 

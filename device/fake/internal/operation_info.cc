@@ -51,27 +51,26 @@ std::string_view ToString(OpKind kind) noexcept {
   return index < kNames.size() ? kNames[index] : "call";
 }
 
-std::string Describe(const OperationInfo& op, const Names& names) {
-  std::string text(ToString(op.kind));
-  text += " #" + std::to_string(op.number);
+std::string DetailsOf(const OperationInfo& op, const Names& names) {
   switch (op.kind) {
     case OpKind::kKernel:
-      if (op.object != 0) text += " '" + names.kernels[op.object] + "'";
-      break;
+      return op.object == 0 ? std::string() : " '" + names.kernels[op.object] + "'";
     case OpKind::kRecord:
     case OpKind::kStreamWait:
     case OpKind::kQuery:
     case OpKind::kCreateEvent:
     case OpKind::kDestroyEvent:
-      if (op.object != 0) text += " of event " + std::to_string(op.object);
-      break;
+      return op.object == 0 ? std::string() : " of event " + std::to_string(op.object);
     case OpKind::kGraphLaunch:
-      text += " of graph " + std::to_string(op.object);
-      break;
+      return " of graph " + std::to_string(op.object);
     default:
-      text += FromTo(op, names);
-      break;
+      return FromTo(op, names);
   }
+}
+
+std::string Describe(const OperationInfo& op, const Names& names) {
+  std::string text(ToString(op.kind));
+  text += " #" + std::to_string(op.number) + DetailsOf(op, names);
   if (op.lane != op.caller) text += " on " + names.lanes[op.lane];
   return text;
 }

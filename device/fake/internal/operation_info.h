@@ -75,6 +75,15 @@ struct Names {
 
 std::string_view ToString(OpKind kind) noexcept;
 
+// Whether it goes on after its call has returned.
+constexpr bool RunsLater(OpKind kind) noexcept {
+  return kind == OpKind::kCopy || kind == OpKind::kBatch || kind == OpKind::kKernel ||
+         kind == OpKind::kHostFunction || kind == OpKind::kReadBack;
+}
+
+// " of 64 B from pinned 0 + 128 to device 1 + 0", " of event 3", " 'decode'"; or nothing.
+std::string DetailsOf(const OperationInfo& operation, const Names& names);
+
 // "copy #12 of 64 B from pinned 0 + 128 to device 1 + 0 on stream 2"
 std::string Describe(const OperationInfo& operation, const Names& names);
 
