@@ -1,5 +1,6 @@
 #include "h2d/device/cuda/cuda_device.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -72,6 +73,31 @@ Expected<std::optional<size_t>> Sweep(CudaState& state, std::span<const Event* c
                                    std::to_string(state.ordinal()));
 }
 
+// Whether `stream` is one of the device's primary context, which events and the default streams of
+// this backend belong to. A process may have other contexts on the same device.
+// REQUIRES: `stream` is not being captured.
+Expected<void> CheckContext(CudaState& state, CUstream stream) {
+  CUdevice device = 0;
+  CUresult result =
+      state.InAnyContext([&] { return state.api().StreamGetDevice(stream, &device); });
+  if (result != CUDA_SUCCESS) return state.Failure(result, "Asking for the device of a stream");
+  if (device != state.device()) {
+    return InvalidArgument("The stream belongs to CUDA device " + std::to_string(device) +
+                           " and was given to CUDA device " + std::to_string(state.ordinal()) +
+                           ".");
+  }
+  CUcontext context = nullptr;
+  CUgreenCtx green = nullptr;  // one that shares the multiprocessors of `context`, or none
+  result = state.InAnyContext([&] { return state.api().StreamGetCtx(stream, &context, &green); });
+  if (result != CUDA_SUCCESS) return state.Failure(result, "Asking for the context of a stream");
+  if (context != state.context()) {
+    return InvalidArgument("The stream belongs to another context of CUDA device " +
+                           std::to_string(state.ordinal()) +
+                           " than its primary one, which the CUDA runtime and this library use.");
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<CudaDevice>> CudaDevice::Create(int ordinal,
@@ -87,6 +113,15 @@ CudaDevice::CudaDevice(std::shared_ptr<CudaState> state) noexcept
 CudaDevice::~CudaDevice() = default;
 
 int CudaDevice::ordinal() const noexcept { return state_->ordinal(); }
+
+std::string CudaDevice::name() const {
+  std::array<char, 256> text = {};
+  const auto most = static_cast<int>(text.size() - 1);
+  if (state_->in_own_process()) {
+    static_cast<void>(state_->api().DeviceGetName(text.data(), most, state_->device()));
+  }
+  return text.data();
+}
 
 // --- Streams ------------------------------------------------------------------------------------
 
@@ -106,14 +141,7 @@ Expected<Stream> CudaDevice::Wrap(CUstream_st* stream) const {
         "The stream is being captured, and asking for its identity would invalidate the capture: "
         "wrap it before.");
   }
-  CUdevice device = 0;
-  const CUresult result =
-      state_->InAnyContext([&] { return state_->api().StreamGetDevice(stream, &device); });
-  if (result != CUDA_SUCCESS) return state_->Failure(result, "Asking for the device of a stream");
-  if (device != state_->device()) {
-    return InvalidArgument("The stream belongs to CUDA device " + std::to_string(device) +
-                           " and was given to CUDA device " + std::to_string(ordinal()) + ".");
-  }
+  if (Expected<void> ok = CheckContext(*state_, stream); !ok) return ErrorOf(ok);
   Expected<StreamId> id = IdOf(*state_, unknown);
   if (!id) return ErrorOf(id);
   return Stream::ForBackend(stream, StreamKind::kOrdinary, *id, identity_.device_tag);

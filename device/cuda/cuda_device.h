@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "h2d/device/argument_checks.h"
 #include "h2d/device/device.h"
@@ -62,8 +63,9 @@ class CudaDevice final : public Device {
 
   // Names a stream that was created on this device; resolves its identity, so wrap once and keep
   // the result. A destroyed stream's handle comes back for another stream: wrap that one anew.
-  // Errors: a null, legacy or per-thread handle, a stream of another device (`kInvalidArgument`); a
-  // stream that is being captured, whose identity cannot be asked for (`kFailedPrecondition`).
+  // Errors: a null, legacy or per-thread handle, a stream of another device or of another context
+  // than the device's primary one (`kInvalidArgument`); a stream that is being captured, whose
+  // identity cannot be asked for (`kFailedPrecondition`).
   [[nodiscard]] Expected<Stream> Wrap(CUstream_st* stream) const;
 
   // The device's legacy default stream, and the calling thread's own default stream on it: each
@@ -78,6 +80,11 @@ class CudaDevice final : public Device {
   }
 
   int ordinal() const noexcept;
+  // As the vendor calls it: "NVIDIA H200". Empty when the driver does not tell.
+  std::string name() const;
+
+  // For the targets of `device/cuda`.
+  const std::shared_ptr<internal::CudaState>& state() const noexcept { return state_; }
 
   [[nodiscard]] Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
   [[nodiscard]] Expected<void> Trim() override;

@@ -1,15 +1,17 @@
 // What is CUDA's alone: handles, current devices, the cost-free paths of a step.
 #include "h2d/device/cuda/cuda_device.h"
 
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "h2d/device/cuda/testing/runtime_call.h"
+#include "h2d/device/cuda/engine/cuda_stream.h"
 
 namespace h2d {
 namespace {
@@ -149,16 +151,110 @@ TEST_F(CudaDeviceTest, AStreamOfAnotherDeviceIsRefusedByName) {
   int count = 0;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
   if (count < 2) GTEST_SKIP() << "this machine has one GPU";
-  cudaStream_t foreign = nullptr;
-  {
-    const conformance::CurrentDevice current(1);
-    ASSERT_EQ(cudaStreamCreateWithFlags(&foreign, cudaStreamNonBlocking), cudaSuccess);
-  }
-  const Expected<Stream> stream = device_->Wrap(foreign);
-  EXPECT_EQ(cudaStreamDestroy(foreign), cudaSuccess);
+  const auto other = CudaDevice::Create(1);
+  ASSERT_TRUE(other.has_value()) << other.error().ToString();
+  const Expected<CudaStream> foreign = CudaStream::Create(**other);
+  ASSERT_TRUE(foreign.has_value()) << foreign.error().ToString();
+  const Expected<Stream> stream = device_->Wrap(foreign->native());
   ASSERT_FALSE(stream.has_value());
   EXPECT_EQ(stream.error().code, ErrorCode::kInvalidArgument);
   EXPECT_NE(stream.error().message.find("CUDA device 1"), std::string::npos);
+}
+
+template <class Function>
+Function DriverCall(const char* name, unsigned version) {
+  void* address = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  EXPECT_EQ(
+      cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableLegacyStream, &found),
+      cudaSuccess);
+  return reinterpret_cast<Function>(address);
+}
+
+// A stream of a context of its own on device 0. The context is not current.
+class ForeignStream {
+ public:
+  ForeignStream() {
+    const auto create = DriverCall<PFN_cuCtxCreate_v3020>("cuCtxCreate", 3020);
+    const auto pop = DriverCall<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 4000);
+    const auto create_stream = DriverCall<PFN_cuStreamCreate_v2000>("cuStreamCreate", 2000);
+    CUcontext popped = nullptr;
+    EXPECT_EQ(create(&context_, 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(create_stream(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    EXPECT_EQ(pop(&popped), CUDA_SUCCESS);
+  }
+  ~ForeignStream() {
+    const auto destroy = DriverCall<PFN_cuCtxDestroy_v4000>("cuCtxDestroy", 4000);
+    EXPECT_EQ(destroy(context_), CUDA_SUCCESS);
+  }
+  ForeignStream(const ForeignStream&) = delete;
+  ForeignStream& operator=(const ForeignStream&) = delete;
+
+  CUstream get() const { return stream_; }
+
+ private:
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(CudaDeviceTest, AStreamOfAnotherContextOfTheDeviceIsRefused) {
+  const ForeignStream foreign;
+  const Expected<Stream> stream = device_->Wrap(foreign.get());
+  ASSERT_FALSE(stream.has_value());
+  EXPECT_EQ(stream.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(stream.error().message.find("another context of CUDA device 0"), std::string::npos)
+      << stream.error().message;
+}
+
+TEST_F(CudaDeviceTest, RefusingACapturingStreamOfAnotherContextHurtsNoCapture) {
+  const ForeignStream foreign;
+  const auto begin = DriverCall<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture", 10010);
+  const auto end = DriverCall<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture", 10000);
+  ASSERT_EQ(begin(foreign.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  const Expected<Stream> stream = device_->Wrap(foreign.get());
+  CUgraph graph = nullptr;
+  EXPECT_EQ(end(foreign.get(), &graph), CUDA_SUCCESS);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  ASSERT_FALSE(stream.has_value());
+  EXPECT_EQ(stream.error().code, ErrorCode::kFailedPrecondition);
+}
+
+// While one stream captures, another is wrapped: nothing that `Wrap` asks hurts the capture.
+TEST_F(CudaDeviceTest, WrappingBesideACaptureHurtsNone) {
+  for (const auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                          cudaStreamCaptureModeRelaxed}) {
+    cudaStream_t captured = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(captured, mode), cudaSuccess);
+    ExpectSuccess(device_->Wrap(stream_));
+    std::thread([&] { ExpectSuccess(device_->Wrap(stream_)); }).join();
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(captured), cudaSuccess);
+  }
+}
+
+// A green context has a part of the multiprocessors and shares all else with the primary one.
+TEST_F(CudaDeviceTest, AStreamOfAGreenContextIsServed) {
+  const auto get = DriverCall<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource", 12040);
+  const auto describe =
+      DriverCall<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc", 12040);
+  const auto create = DriverCall<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate", 12040);
+  const auto destroy = DriverCall<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy", 12040);
+  const auto create_stream =
+      DriverCall<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12050);
+  CUdevResource all = {};
+  ASSERT_EQ(get(0, &all, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
+  CUdevResourceDesc description = nullptr;
+  ASSERT_EQ(describe(&description, &all, 1), CUDA_SUCCESS);
+  CUgreenCtx green = nullptr;
+  ASSERT_EQ(create(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_SUCCESS);
+  const cudaStream_t of_test = stream_;
+  ASSERT_EQ(create_stream(&stream_, green, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
+  MakeEveryCall();
+  EXPECT_EQ(cudaStreamDestroy(std::exchange(stream_, of_test)), cudaSuccess);
+  EXPECT_EQ(destroy(green), CUDA_SUCCESS);
 }
 
 TEST_F(CudaDeviceTest, PinnedMemoryBeyondTheLimitIsRefusedUntilSomeIsTrimmed) {

@@ -97,18 +97,31 @@ Unexpected CudaState::NoMorePinned(uint64_t bytes) const {
 
 Expected<void> CudaState::FreeIdle() {
   const std::vector<std::byte*> blocks = pinned_.TakeAllIdle();
-  if (blocks.empty()) return {};
-  CUresult worst = CUDA_SUCCESS;
+  CUresult first = CUDA_SUCCESS;
+  size_t kept = 0;
   for (std::byte* block : blocks) {
-    const CUresult result = InOwnContext([&] {
-      const CaptureGuard capture(api_);
-      return api_.MemFreeHost(block);
-    });
-    if (result != CUDA_SUCCESS) worst = result;
+    // After a sticky error the driver frees nothing more.
+    const CUresult result = IsStickyCudaError(first) ? first : FreePinned(block);
+    if (result == CUDA_SUCCESS) {
+      pinned_.Freed(block);
+      continue;
+    }
+    pinned_.Release(block);
+    ++kept;
+    if (first == CUDA_SUCCESS) first = result;
   }
-  if (worst == CUDA_SUCCESS) return {};
-  return Failure(worst, "Freeing " + std::to_string(blocks.size()) +
-                            " blocks of pinned memory of CUDA device " + std::to_string(ordinal_));
+  if (kept == 0) return {};
+  return Failure(first, "Freeing " + std::to_string(blocks.size()) +
+                            " idle blocks of pinned memory of CUDA device " +
+                            std::to_string(ordinal_) + ", of which " + std::to_string(kept) +
+                            " stay in its cache,");
+}
+
+CUresult CudaState::FreePinned(std::byte* block) const noexcept {
+  return InOwnContext([&] {
+    const CaptureGuard capture(api_);
+    return api_.MemFreeHost(block);
+  });
 }
 
 }  // namespace h2d::internal

@@ -35,6 +35,7 @@ class CudaState final : public HandleOwner {
   const DriverApi& api() const noexcept { return api_; }
   int ordinal() const noexcept { return ordinal_; }
   CUdevice device() const noexcept { return device_; }
+  CUcontext context() const noexcept { return context_; }
   uint64_t device_tag() const noexcept { return device_tag_; }
   const ErrorLatch& latch() const noexcept { return latch_; }
 
@@ -69,10 +70,12 @@ class CudaState final : public HandleOwner {
   // Pinned memory of at least `bytes` (not 0) bytes, from the cache or from the driver.
   Expected<std::byte*> TakePinned(uint64_t bytes);
 
-  // Gives the idle pinned memory back to the driver; may wait for the whole device.
+  // Gives the idle pinned memory back to the driver; may wait for the whole device. Blocks that the
+  // driver does not take back stay in the cache, idle and counted, for a later try.
   Expected<void> FreeIdle();
 
  private:
+  CUresult FreePinned(std::byte* block) const noexcept;
   Unexpected NoMorePinned(uint64_t bytes) const;
 
   const DriverApi& api_;

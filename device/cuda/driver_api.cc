@@ -7,34 +7,19 @@
 #include <string>
 
 #include "h2d/device/cuda/cuda_error.h"
+#include "h2d/device/cuda/driver_version.h"
 
 namespace h2d::internal {
 namespace {
 
 static_assert(CUDART_VERSION >= 12080, "h2d's CUDA backend needs the toolkit 12.8 or newer");
 
-std::string VersionText(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 Expected<void> CheckDriver() {
   int driver = 0;
   int runtime = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
-  if (driver == 0) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     "This machine has no NVIDIA driver, so it has no CUDA device to create.",
-                     cudaErrorInsufficientDriver);
-  }
-  // A driver runs any runtime of its own major version.
-  if (driver / 1000 < runtime / 1000) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     "The NVIDIA driver is too old: it supports CUDA " + VersionText(driver) +
-                         ", and this program was built with CUDA " + VersionText(runtime) + ".",
-                     cudaErrorInsufficientDriver);
-  }
-  return {};
+  return CheckDriverVersion(driver, runtime);
 }
 
 Expected<void> CheckOrdinal(int ordinal) {
@@ -74,10 +59,10 @@ bool Find(const char* name, unsigned version, Function& function) noexcept {
 
 Expected<std::unique_ptr<DriverApi>> FindAll() {
   auto api = std::make_unique<DriverApi>();
-#define H2D_FIND(name, version)                                                      \
-  if (!Find("cu" #name, version, api->name)) {                                       \
-    return FailedPrecondition("The NVIDIA driver has no cu" #name " of CUDA " +      \
-                              VersionText(version) + ", which this program needs."); \
+#define H2D_FIND(name, version)                                                          \
+  if (!Find("cu" #name, version, api->name)) {                                           \
+    return FailedPrecondition("The NVIDIA driver has no cu" #name " of CUDA " +          \
+                              CudaVersionText(version) + ", which this program needs."); \
   }
   H2D_DRIVER_CALLS(H2D_FIND)
 #undef H2D_FIND

@@ -23,6 +23,7 @@ namespace h2d::internal {
   X(CtxPopCurrent, 4000)            \
   X(CtxPushCurrent, 4000)           \
   X(DeviceGet, 2000)                \
+  X(DeviceGetName, 2000)            \
   X(DevicePrimaryCtxRelease, 11000) \
   X(DevicePrimaryCtxRetain, 7000)   \
   X(EventCreate, 2000)              \
@@ -33,6 +34,7 @@ namespace h2d::internal {
   X(MemHostAlloc, 2020)             \
   X(MemcpyHtoDAsync, 3020)          \
   X(PointerGetAttributes, 7000)     \
+  X(StreamGetCtx, 12050)            \
   X(StreamGetDevice, 12080)         \
   X(StreamGetId, 12000)             \
   X(StreamIsCapturing, 10000)       \

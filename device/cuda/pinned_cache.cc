@@ -58,13 +58,22 @@ void PinnedCache::Release(std::byte* data) noexcept {
 std::vector<std::byte*> PinnedCache::TakeAllIdle() {
   const MutexLock lock(mutex_);
   std::vector<std::byte*> taken;
-  for (const Block& block : blocks_) {
-    if (block.idle) taken.push_back(block.data);
+  taken.reserve(blocks_.size());
+  for (Block& block : blocks_) {
+    if (!block.idle) continue;
+    block.idle = false;
+    taken.push_back(block.data);
   }
-  std::erase_if(blocks_, [](const Block& block) { return block.idle; });
-  owned_bytes_ -= idle_bytes_;
   idle_bytes_ = 0;
   return taken;
+}
+
+void PinnedCache::Freed(std::byte* data) noexcept {
+  const MutexLock lock(mutex_);
+  const auto block = std::ranges::find(blocks_, data, &Block::data);
+  if (block == blocks_.end() || block->idle) return;
+  owned_bytes_ -= block->bytes;
+  blocks_.erase(block);
 }
 
 uint64_t PinnedCache::owned_bytes() const noexcept {

@@ -41,8 +41,11 @@ class PinnedCache {
   // Makes the block at `data` idle. REQUIRES: it is in use.
   void Release(std::byte* data) noexcept;
 
-  // Hands all idle blocks over, to be freed.
+  // Takes all idle blocks, to be freed. They count as owned and in use until each was either freed,
+  // which `Freed` says, or not, after which `Release` makes it idle again.
   std::vector<std::byte*> TakeAllIdle();
+  // Forgets the block at `data`. REQUIRES: it is in use.
+  void Freed(std::byte* data) noexcept;
 
   uint64_t max_bytes() const noexcept { return max_bytes_; }
   uint64_t owned_bytes() const noexcept;

@@ -67,17 +67,32 @@ TEST(PinnedCacheTest, TheLimitCountsBlocksInUseIdleAndReserved) {
   EXPECT_FALSE(cache.Reserve(std::numeric_limits<uint64_t>::max()));
 }
 
-TEST(PinnedCacheTest, TakingAllIdleBlocksMakesRoomAndLeavesThoseInUse) {
+TEST(PinnedCacheTest, FreedBlocksMakeRoomAndThoseInUseStay) {
   PinnedCache cache(8 * kKiB);
   Add(cache, &blocks[0], 4 * kKiB);
   Add(cache, &blocks[1], 4 * kKiB);
   cache.Release(&blocks[1]);
   EXPECT_EQ(cache.TakeAllIdle(), std::vector<std::byte*>{&blocks[1]});
-  EXPECT_EQ(cache.owned_bytes(), 4 * kKiB);
+  // Not free yet: nobody gets it, and it counts.
+  EXPECT_EQ(cache.TakeIdle(4 * kKiB, Fit::kAnyLarger), nullptr);
   EXPECT_EQ(cache.idle_bytes(), 0U);
+  EXPECT_FALSE(cache.Reserve(4 * kKiB));
+  cache.Freed(&blocks[1]);
+  EXPECT_EQ(cache.owned_bytes(), 4 * kKiB);
   EXPECT_TRUE(cache.Reserve(4 * kKiB));
   cache.Release(&blocks[0]);  // still known
   EXPECT_EQ(cache.idle_bytes(), 4 * kKiB);
+}
+
+TEST(PinnedCacheTest, ABlockThatCouldNotBeFreedIsIdleAgain) {
+  PinnedCache cache(8 * kKiB);
+  Add(cache, &blocks[0], 4 * kKiB);
+  cache.Release(&blocks[0]);
+  ASSERT_EQ(cache.TakeAllIdle().size(), 1U);
+  cache.Release(&blocks[0]);
+  EXPECT_EQ(cache.owned_bytes(), 4 * kKiB);
+  EXPECT_EQ(cache.idle_bytes(), 4 * kKiB);
+  EXPECT_EQ(cache.TakeIdle(4 * kKiB, Fit::kAnyLarger), &blocks[0]);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "h2d/tests/cuda/cuda_plan_harness.h"
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
-#include "h2d/device/cuda/testing/runtime_call.h"
+#include "h2d/device/cuda/engine/cuda_graph.h"
+#include "h2d/device/cuda/engine/cuda_memory.h"
+#include "h2d/device/cuda/engine/cuda_stream.h"
 #include "h2d/device/cuda/testing/stream_gate.h"
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/tests/cuda/baton.h"
@@ -14,115 +15,101 @@
 namespace h2d::testing {
 namespace {
 
-using conformance::Called;
-
-// Memory for one plan at a time, made once: allocating may wait for streams, and plans hold some.
+// Memory for one plan at a time, handed out from one allocation: allocating may wait for streams,
+// and plans hold some.
+template <class Address>
 class Arena {
  public:
   static constexpr uint64_t kBytes = 16 << 20;
 
-  explicit Arena(void* base) : base_(static_cast<std::byte*>(base)) {}
+  explicit Arena(Address base) : base_(base) {}
 
   void Reset() { used_ = 0; }
-  Expected<std::byte*> Take(uint64_t bytes) {
+  Expected<Address> Take(uint64_t bytes) {
     const uint64_t block = (bytes + 255) / 256 * 256;
-    if (base_ == nullptr || block > kBytes - used_) {
-      return ResourceExhausted("The plan's memory is used up.");
-    }
+    if (block > kBytes - used_) return ResourceExhausted("The plan's memory is used up.");
     return base_ + std::exchange(used_, used_ + block);
   }
 
  private:
-  std::byte* base_;
+  Address base_;
   uint64_t used_ = 0;
 };
 
-Arena& DeviceArena() {
-  static auto* const arena = [] {
-    void* base = nullptr;
-    static_cast<void>(Called("Allocating device memory", cudaMalloc(&base, Arena::kBytes)));
-    return new Arena(base);
-  }();
-  return *arena;
-}
+// What every plan of the process uses again.
+struct Memory {
+  CudaMemory device_memory;
+  PinnedBuffer pinned_memory;
+  Arena<DevicePtr> device{device_memory.ptr()};
+  Arena<std::byte*> pinned{pinned_memory.bytes().data()};
 
-Arena& PinnedArena() {
-  static auto* const arena = [] {
-    void* base = nullptr;
-    static_cast<void>(Called("Allocating pinned memory", cudaMallocHost(&base, Arena::kBytes)));
-    return new Arena(base);
-  }();
-  return *arena;
-}
-
-// What the callers do must not hurt another thread's capture either.
-class Relaxed {
- public:
-  Relaxed() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~Relaxed() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
+  static const Expected<Memory*>& OfProcess(CudaDevice& device) {
+    static const auto* const memory = new Expected<Memory*>(Make(device));
+    return *memory;
+  }
 
  private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  static Expected<Memory*> Make(CudaDevice& device) {
+    constexpr uint64_t kBytes = Arena<DevicePtr>::kBytes;
+    Expected<CudaMemory> device_memory = CudaMemory::Allocate(device, kBytes);
+    if (!device_memory) return ErrorOf(device_memory);
+    Expected<PinnedBuffer> pinned_memory = device.AllocatePinned(kBytes);
+    if (!pinned_memory) return ErrorOf(pinned_memory);
+    return new Memory{*std::move(device_memory), *std::move(pinned_memory)};
+  }
 };
 
 class CudaPlanHarness final : public PlanHarness {
  public:
-  explicit CudaPlanHarness(std::shared_ptr<CudaDevice> device)
-      : cuda_(std::move(device)), faulty_(FaultyDevice::Create(cuda_)) {
-    DeviceArena().Reset();
-    PinnedArena().Reset();
+  CudaPlanHarness(std::shared_ptr<CudaDevice> device, Memory& memory)
+      : cuda_(std::move(device)),
+        faulty_(FaultyDevice::Create(cuda_)),
+        memory_(memory),
+        gate_(cuda_) {
+    memory_.device.Reset();
+    memory_.pinned.Reset();
   }
 
   ~CudaPlanHarness() override {
     gate_.OpenAll();
-    static_cast<void>(Called("Synchronizing the device", cudaDeviceSynchronize()));
-    for (cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
+    static_cast<void>(SynchronizeDevice(*cuda_));
   }
 
   std::shared_ptr<Device> device() override { return faulty_; }
   Device& callers_device() override { return *cuda_; }
 
   Expected<DevicePtr> Allocate(const Bytes& initial, std::string_view) override {
-    Expected<std::byte*> memory = DeviceArena().Take(initial.size());
-    if (!memory) return ErrorOf(memory);
-    Expected<void> ok =
-        Called("Writing device memory",
-               cudaMemcpy(*memory, initial.data(), initial.size(), cudaMemcpyHostToDevice));
-    // The plan's streams do not wait for the legacy stream.
-    if (ok) ok = Called("Synchronizing the device", cudaDeviceSynchronize());
+    Expected<DevicePtr> memory = memory_.device.Take(initial.size());
+    if (!memory) return memory;
+    Expected<CudaStream> stream = CudaStream::Create(*cuda_);
+    if (!stream) return ErrorOf(stream);
+    Expected<void> ok = cuda_->CopyAsync(*memory, std::as_bytes(std::span(initial)), stream->get());
+    if (ok) ok = Synchronize(*cuda_, stream->get());
     if (!ok) return ErrorOf(ok);
-    return DevicePtr(*memory);
+    return memory;
   }
 
   Expected<Stream> NewStream(std::string_view) override {
-    const Relaxed relaxed;
-    cudaStream_t stream = nullptr;
-    Expected<void> ok =
-        Called("Creating a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    if (!ok) return ErrorOf(ok);
-    streams_.push_back(stream);
-    return cuda_->Wrap(stream);
+    Expected<CudaStream> stream = CudaStream::Create(*cuda_);
+    if (!stream) return ErrorOf(stream);
+    streams_.push_back(*std::move(stream));
+    return streams_.back().get();
   }
   Expected<void> DestroyStream(const Stream& stream) override {
-    const Relaxed relaxed;
-    std::erase(streams_, CudaDevice::Native(stream));
-    return Called("Destroying a stream", cudaStreamDestroy(CudaDevice::Native(stream)));
+    std::erase_if(streams_, [&](const CudaStream& own) {
+      return own.native() == CudaDevice::Native(stream);
+    });
+    return {};
   }
 
   bool CanHold() const override { return true; }
-  Expected<void> Hold(const Stream& stream) override {
-    return gate_.Close(CudaDevice::Native(stream));
-  }
-  Expected<void> Release(const Stream& stream) override {
-    return gate_.Open(CudaDevice::Native(stream));
-  }
+  Expected<void> Hold(const Stream& stream) override { return gate_.Close(stream); }
+  Expected<void> Release(const Stream& stream) override { return gate_.Open(stream); }
   Expected<void> CompleteNext(const Stream&) override { return {}; }
   void Advance(std::chrono::nanoseconds) override {}
 
   size_t Finish() override {
-    if (!Called("Synchronizing the device", cudaDeviceSynchronize())) return 1;
+    if (!SynchronizeDevice(*cuda_)) return 1;
     for (Reading& reading : std::exchange(readings_, {})) {
       reading.into->assign(reading.bytes.begin(), reading.bytes.end());
     }
@@ -130,40 +117,30 @@ class CudaPlanHarness final : public PlanHarness {
   }
 
   Expected<void> BeginCapture(const Stream& stream, uint32_t mode) override {
-    constexpr cudaStreamCaptureMode kModes[] = {cudaStreamCaptureModeGlobal,
-                                                cudaStreamCaptureModeThreadLocal,
-                                                cudaStreamCaptureModeRelaxed};
-    return Called("Beginning a capture",
-                  cudaStreamBeginCapture(CudaDevice::Native(stream), kModes[mode % 3]));
+    constexpr CudaCaptureMode kModes[] = {CudaCaptureMode::kGlobal, CudaCaptureMode::kThreadLocal,
+                                          CudaCaptureMode::kRelaxed};
+    return h2d::BeginCapture(*cuda_, stream, kModes[mode % 3]);
   }
   Expected<size_t> EndCapture(const Stream& stream) override {
-    cudaGraph_t graph = nullptr;
-    Expected<void> ok =
-        Called("Ending a capture", cudaStreamEndCapture(CudaDevice::Native(stream), &graph));
-    if (!ok) return ErrorOf(ok);
-    size_t nodes = 0;
-    ok = Called("Counting a graph's nodes", cudaGraphGetNodes(graph, nullptr, &nodes));
-    static_cast<void>(cudaGraphDestroy(graph));
-    if (!ok) return ErrorOf(ok);
-    return nodes;
+    Expected<CudaGraph> graph = CudaGraph::EndCapture(*cuda_, stream);
+    if (!graph) return ErrorOf(graph);
+    return graph->NodeCount();
   }
 
   Expected<void> LaunchRead(const Stream& stream, DevicePtr from, size_t bytes,
                             std::shared_ptr<Bytes> into) override {
     // Into pinned memory: a copy to pageable memory would wait for a held stream.
-    Expected<std::byte*> landing = PinnedArena().Take(bytes);
+    Expected<std::byte*> landing = memory_.pinned.Take(bytes);
     if (!landing) return ErrorOf(landing);
     const auto* const landed = reinterpret_cast<const uint8_t*>(*landing);
     readings_.push_back({std::move(into), {landed, bytes}});
-    return Called("Reading", cudaMemcpyAsync(*landing, from.pointer(), bytes,
-                                             cudaMemcpyDeviceToHost, CudaDevice::Native(stream)));
+    return CopyToHostAsync(*cuda_, {*landing, bytes}, from, stream);
   }
   Expected<void> LaunchWrite(const Stream& stream, DevicePtr to, Bytes bytes) override {
-    Expected<std::byte*> source = PinnedArena().Take(bytes.size());
+    Expected<std::byte*> source = memory_.pinned.Take(bytes.size());
     if (!source) return ErrorOf(source);
     std::memcpy(*source, bytes.data(), bytes.size());
-    return Called("Writing", cudaMemcpyAsync(to.pointer(), *source, bytes.size(),
-                                             cudaMemcpyHostToDevice, CudaDevice::Native(stream)));
+    return cuda_->CopyAsync(to, {*source, bytes.size()}, stream);
   }
 
   void ArmFault(Fault fault) override {
@@ -195,16 +172,19 @@ class CudaPlanHarness final : public PlanHarness {
 
   const std::shared_ptr<CudaDevice> cuda_;
   const std::shared_ptr<FaultyDevice> faulty_;
+  Memory& memory_;
+  std::vector<CudaStream> streams_;
   conformance::StreamGate gate_;
-  std::vector<cudaStream_t> streams_;
   std::vector<Reading> readings_;
   Baton baton_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlanHarness> MakeCudaPlanHarness(std::shared_ptr<CudaDevice> device) {
-  return std::make_unique<CudaPlanHarness>(std::move(device));
+Expected<std::unique_ptr<PlanHarness>> MakeCudaPlanHarness(std::shared_ptr<CudaDevice> device) {
+  const Expected<Memory*>& memory = Memory::OfProcess(*device);
+  if (!memory) return Unexpected(memory.error());
+  return std::make_unique<CudaPlanHarness>(std::move(device), **memory);
 }
 
 }  // namespace h2d::testing

@@ -24,11 +24,13 @@ class CudaPlansTest : public ::testing::Test {
     Expected<std::shared_ptr<CudaDevice>> device = CudaDevice::Create(0);
     if (!device) GTEST_SKIP() << device.error().message;
     device_ = *std::move(device);
+    const auto harness = MakeCudaPlanHarness(device_);
+    ASSERT_TRUE(harness.has_value()) << harness.error().ToString();
   }
 
   void ExpectPlansHold(const char* name, const PlanProfile& profile, uint64_t plans) {
     const PlanCheck check = [&](const Plan& plan, bool) {
-      return RunPlan(plan, *MakeCudaPlanHarness(device_), MakeRealStager);
+      return RunPlan(plan, **MakeCudaPlanHarness(device_), MakeRealStager);
     };
     const PropertyReport report = CheckPlans(name, profile, check, PlansFromEnvironment(plans));
     std::cout << name << " on a GPU: " << ToString(report) << "\n";

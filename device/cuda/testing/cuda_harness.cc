@@ -10,20 +10,21 @@
 #include <vector>
 
 #include "h2d/device/cuda/cuda_device.h"
-#include "h2d/device/cuda/testing/runtime_call.h"
+#include "h2d/device/cuda/engine/cuda_graph.h"
+#include "h2d/device/cuda/engine/cuda_memory.h"
+#include "h2d/device/cuda/engine/cuda_stream.h"
 #include "h2d/device/cuda/testing/stream_gate.h"
 
 namespace h2d::conformance {
 namespace {
 
-class CudaGraph final : public Graph {
+class CapturedGraph final : public Graph {
  public:
-  explicit CudaGraph(cudaGraphExec_t executable) : executable_(executable) {}
-  ~CudaGraph() override { static_cast<void>(cudaGraphExecDestroy(executable_)); }
-  cudaGraphExec_t executable() const { return executable_; }
+  explicit CapturedGraph(CudaExecutableGraph graph) : graph_(std::move(graph)) {}
+  const CudaExecutableGraph& get() const { return graph_; }
 
  private:
-  cudaGraphExec_t executable_;
+  CudaExecutableGraph graph_;
 };
 
 // Device memory that lasts for the process, handed out test by test: an allocation may wait for
@@ -32,28 +33,26 @@ class Arena {
  public:
   static constexpr uint64_t kBytes = uint64_t{512} << 20;
 
-  // The arena of the device that is current.
-  static Expected<Arena*> OfDevice(int ordinal) {
+  static Expected<Arena*> OfDevice(const CudaDevice& device) {
     static auto* const arenas = new std::map<int, Arena>;
-    Arena& arena = (*arenas)[ordinal];
-    if (arena.base_ != nullptr) return &arena;
-    void* base = nullptr;
-    if (Expected<void> ok = Called("Allocating device memory", cudaMalloc(&base, kBytes)); !ok) {
-      return ErrorOf(ok);
-    }
-    arena.base_ = static_cast<std::byte*>(base);
-    return &arena;
+    const auto found = arenas->find(device.ordinal());
+    if (found != arenas->end()) return &found->second;
+    Expected<CudaMemory> memory = CudaMemory::Allocate(device, kBytes);
+    if (!memory) return ErrorOf(memory);
+    return &arenas->emplace(device.ordinal(), Arena(*std::move(memory))).first->second;
   }
 
   void Reset() { used_ = 0; }
-  Expected<std::byte*> Take(uint64_t bytes) {
+  Expected<DevicePtr> Take(uint64_t bytes) {
     const uint64_t block = (bytes + 255) / 256 * 256;
     if (block > kBytes - used_) return ResourceExhausted("The test's device memory is used up.");
-    return base_ + std::exchange(used_, used_ + block);
+    return memory_.ptr() + std::exchange(used_, used_ + block);
   }
 
  private:
-  std::byte* base_ = nullptr;
+  explicit Arena(CudaMemory memory) : memory_(std::move(memory)) {}
+
+  CudaMemory memory_;
   uint64_t used_ = 0;
 };
 
@@ -62,30 +61,20 @@ class CudaHarness final : public Harness {
   static Expected<std::unique_ptr<CudaHarness>> Create(int ordinal) {
     Expected<std::shared_ptr<CudaDevice>> device = CudaDevice::Create(ordinal);
     if (!device) return ErrorOf(device);
+    // Its current device's context is current on a thread that uses CUDA, as an engine's does.
+    static_cast<void>(cudaFree(nullptr));
     int current_before = -1;
     static_cast<void>(cudaGetDevice(&current_before));
-    const CurrentDevice current(ordinal);
-    Expected<Arena*> arena = Arena::OfDevice(ordinal);
+    Expected<Arena*> arena = Arena::OfDevice(**device);
     if (!arena) return ErrorOf(arena);
     (*arena)->Reset();
-    auto harness =
-        std::unique_ptr<CudaHarness>(new CudaHarness(*std::move(device), **arena, current_before));
-    if (Expected<void> ok =
-            Called("Creating a stream",
-                   cudaStreamCreateWithFlags(&harness->own_stream_, cudaStreamNonBlocking));
-        !ok) {
-      return ErrorOf(ok);
-    }
-    return harness;
+    Expected<CudaStream> own_stream = CudaStream::Create(**device);
+    if (!own_stream) return ErrorOf(own_stream);
+    return std::unique_ptr<CudaHarness>(
+        new CudaHarness(*std::move(device), **arena, *std::move(own_stream), current_before));
   }
 
-  ~CudaHarness() override {
-    Quiesce();
-    const CurrentDevice current(ordinal());
-    for (void* allocation : allocations_) static_cast<void>(cudaFree(allocation));
-    for (cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
-    static_cast<void>(cudaStreamDestroy(own_stream_));
-  }
+  ~CudaHarness() override { Quiesce(); }
 
   void set_second(std::unique_ptr<CudaHarness> second) { second_ = std::move(second); }
 
@@ -95,109 +84,86 @@ class CudaHarness final : public Harness {
   // --- Device memory ---
 
   Expected<DevicePtr> AllocateDevice(uint64_t bytes) override {
-    const CurrentDevice current(ordinal());
-    Expected<std::byte*> memory = TakeMemory(bytes);
-    if (!memory) return ErrorOf(memory);
+    Expected<DevicePtr> memory = TakeMemory(bytes);
+    if (!memory) return memory;
     // On a stream of the harness's own: the legacy stream would wait for held blocking streams.
-    if (Expected<void> ok = Called("Zeroing", cudaMemsetAsync(*memory, 0, bytes, own_stream_));
-        !ok) {
-      return ErrorOf(ok);
-    }
-    if (Expected<void> ok = Called("Zeroing", cudaStreamSynchronize(own_stream_)); !ok) {
-      return ErrorOf(ok);
-    }
-    return DevicePtr(*memory);
+    Expected<void> ok = FillAsync(*device_, *memory, std::byte{0}, bytes, own_stream_.get());
+    if (ok) ok = h2d::Synchronize(*device_, own_stream_.get());
+    if (!ok) return ErrorOf(ok);
+    return memory;
   }
 
   Expected<std::vector<std::byte>> ReadBack(DevicePtr ptr, uint64_t bytes,
                                             const Stream& stream) override {
-    const CurrentDevice current(ordinal());
     std::vector<std::byte> read(bytes);
-    Expected<void> ok = Called(
-        "Reading back",
-        cudaMemcpyAsync(read.data(), ptr.pointer(), bytes, cudaMemcpyDeviceToHost, Native(stream)));
-    if (ok) ok = Called("Reading back", cudaStreamSynchronize(Native(stream)));
+    Expected<void> ok = CopyToHostAsync(*device_, read, ptr, stream);
+    if (ok) ok = h2d::Synchronize(*device_, stream);
     if (!ok) return ErrorOf(ok);
     return read;
   }
 
   Expected<void> Fill(DevicePtr ptr, std::byte value, uint64_t bytes,
                       const Stream& stream) override {
-    const CurrentDevice current(ordinal());
-    return Called("Filling",
-                  cudaMemsetAsync(ptr.pointer(), static_cast<int>(value), bytes, Native(stream)));
+    return FillAsync(*device_, ptr, value, bytes, stream);
   }
 
   // --- Streams ---
 
   Expected<Stream> NewStream(StreamFlavor flavor) override {
-    const CurrentDevice current(ordinal());
-    cudaStream_t stream = nullptr;
-    const unsigned flags =
-        flavor == StreamFlavor::kBlocking ? cudaStreamDefault : cudaStreamNonBlocking;
-    if (Expected<void> ok = Called("Creating a stream", cudaStreamCreateWithFlags(&stream, flags));
-        !ok) {
-      return ErrorOf(ok);
-    }
-    streams_.push_back(stream);
-    return device_->Wrap(stream);
+    Expected<CudaStream> stream = CudaStream::Create(*device_, flavor == StreamFlavor::kBlocking
+                                                                   ? CudaStreamKind::kBlocking
+                                                                   : CudaStreamKind::kNonBlocking);
+    if (!stream) return ErrorOf(stream);
+    streams_.push_back(*std::move(stream));
+    return streams_.back().get();
   }
 
   Expected<void> DestroyStream(const Stream& stream) override {
-    std::erase(streams_, Native(stream));
-    return Called("Destroying a stream", cudaStreamDestroy(Native(stream)));
+    std::erase_if(streams_, [&](const CudaStream& own) {
+      return own.native() == CudaDevice::Native(stream);
+    });
+    return {};
   }
 
   Stream LegacyStream() override { return device_->LegacyStream(); }
   Stream PerThreadStream() override { return device_->PerThreadStream(); }
-  Expected<void> Hold(const Stream& stream) override { return gate_.Close(Native(stream)); }
-  Expected<void> Release(const Stream& stream) override { return gate_.Open(Native(stream)); }
+  Expected<void> Hold(const Stream& stream) override { return gate_.Close(stream); }
+  Expected<void> Release(const Stream& stream) override { return gate_.Open(stream); }
 
   Expected<void> Synchronize(const Stream& stream) override {
-    const CurrentDevice current(ordinal());
-    return Called("Synchronizing a stream", cudaStreamSynchronize(Native(stream)));
+    return h2d::Synchronize(*device_, stream);
   }
 
   void Quiesce() override {
     if (second_ != nullptr) second_->Quiesce();
     gate_.OpenAll();
-    const CurrentDevice current(ordinal());
-    const Expected<void> ok = Called("Synchronizing the device", cudaDeviceSynchronize());
+    const Expected<void> ok = SynchronizeDevice(*device_);
     if (!ok) complaints_ += ok.error().message + "\n";
   }
 
   // --- Captures ---
 
   Expected<void> BeginCapture(const Stream& stream, CaptureMode mode) override {
-    return Called("Beginning a capture", cudaStreamBeginCapture(Native(stream), NativeMode(mode)));
+    return h2d::BeginCapture(*device_, stream, NativeMode(mode));
   }
 
   Expected<void> InvalidateCapture(const Stream& stream) override {
-    if (Called("Synchronizing a capturing stream", cudaStreamSynchronize(Native(stream)))) {
+    if (Synchronize(stream)) {
       return FailedPrecondition("The capture survived the synchronization of its stream.");
     }
     return {};
   }
 
   Expected<std::unique_ptr<Graph>> EndCapture(const Stream& stream) override {
-    cudaGraph_t graph = nullptr;
-    if (Expected<void> ok =
-            Called("Ending a capture", cudaStreamEndCapture(Native(stream), &graph));
-        !ok) {
-      return ErrorOf(ok);
-    }
-    const CurrentDevice current(ordinal());
-    cudaGraphExec_t executable = nullptr;
-    Expected<void> ok =
-        Called("Instantiating a graph", cudaGraphInstantiate(&executable, graph, /*flags=*/0));
-    static_cast<void>(cudaGraphDestroy(graph));
-    if (!ok) return ErrorOf(ok);
-    return std::make_unique<CudaGraph>(executable);
+    Expected<CudaGraph> graph = CudaGraph::EndCapture(*device_, stream);
+    if (!graph) return ErrorOf(graph);
+    Expected<CudaExecutableGraph> executable = graph->Instantiate();
+    if (!executable) return ErrorOf(executable);
+    return std::make_unique<CapturedGraph>(*std::move(executable));
   }
 
   Expected<void> Replay(Graph& graph, const Stream& stream) override {
-    const cudaGraphExec_t executable = static_cast<CudaGraph&>(graph).executable();
-    return Called("Launching a graph", cudaGraphLaunch(executable, Native(stream)));
+    return static_cast<CapturedGraph&>(graph).get().Launch(stream);
   }
 
   // --- Verdict ---
@@ -217,41 +183,42 @@ class CudaHarness final : public Harness {
   }
 
  private:
-  CudaHarness(std::shared_ptr<CudaDevice> device, Arena& arena, int current_before)
-      : device_(std::move(device)), arena_(arena), current_before_(current_before) {}
+  CudaHarness(std::shared_ptr<CudaDevice> device, Arena& arena, CudaStream own_stream,
+              int current_before)
+      : device_(std::move(device)),
+        arena_(arena),
+        current_before_(current_before),
+        own_stream_(std::move(own_stream)),
+        gate_(device_) {}
 
-  int ordinal() const { return device_->ordinal(); }
-  static cudaStream_t Native(const Stream& stream) { return CudaDevice::Native(stream); }
-  static cudaStreamCaptureMode NativeMode(CaptureMode mode) {
+  static CudaCaptureMode NativeMode(CaptureMode mode) {
     switch (mode) {
       case CaptureMode::kGlobal:
-        return cudaStreamCaptureModeGlobal;
+        return CudaCaptureMode::kGlobal;
       case CaptureMode::kThreadLocal:
-        return cudaStreamCaptureModeThreadLocal;
+        return CudaCaptureMode::kThreadLocal;
       case CaptureMode::kRelaxed:
         break;
     }
-    return cudaStreamCaptureModeRelaxed;
+    return CudaCaptureMode::kRelaxed;
   }
 
   // Large memory is an allocation of its own, so that its end is one that CUDA knows.
-  Expected<std::byte*> TakeMemory(uint64_t bytes) {
+  Expected<DevicePtr> TakeMemory(uint64_t bytes) {
     constexpr uint64_t kLargeBytes = 16 << 20;
     if (bytes < kLargeBytes) return arena_.Take(bytes);
-    void* memory = nullptr;
-    if (Expected<void> ok = Called("Allocating device memory", cudaMalloc(&memory, bytes)); !ok) {
-      return ErrorOf(ok);
-    }
-    allocations_.push_back(memory);
-    return static_cast<std::byte*>(memory);
+    Expected<CudaMemory> memory = CudaMemory::Allocate(*device_, bytes);
+    if (!memory) return ErrorOf(memory);
+    allocations_.push_back(*std::move(memory));
+    return allocations_.back().ptr();
   }
 
   const std::shared_ptr<CudaDevice> device_;
   Arena& arena_;
   const int current_before_;
-  cudaStream_t own_stream_ = nullptr;
-  std::vector<cudaStream_t> streams_;
-  std::vector<void*> allocations_;
+  CudaStream own_stream_;
+  std::vector<CudaStream> streams_;
+  std::vector<CudaMemory> allocations_;
   StreamGate gate_;
   std::string complaints_;
   std::unique_ptr<CudaHarness> second_;

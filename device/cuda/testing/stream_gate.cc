@@ -2,10 +2,11 @@
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include <cuda_runtime_api.h>
 
 #include <cstddef>
 
-#include "h2d/device/cuda/testing/runtime_call.h"
+#include "h2d/device/cuda/engine/on_device.h"
 
 namespace h2d::conformance {
 namespace {
@@ -40,24 +41,27 @@ PFN_cuStreamWaitValue32_v11070 StreamWaitValue() {
 
 }  // namespace
 
-Expected<void> StreamGate::Close(cudaStream_t stream) {
+Expected<void> StreamGate::Close(const Stream& stream) {
   static std::atomic<size_t> next_word = 0;
   const size_t index = next_word.fetch_add(1);
-  if (closed_.contains(stream)) return FailedPrecondition("The stream is held already.");
-  if (index >= kWords || Words() == nullptr || StreamWaitValue() == nullptr) {
-    return ResourceExhausted("No stream can be held any more.");
-  }
-  std::atomic<uint32_t>* const word = Words() + index;
-  // Under unified addressing the device knows pinned memory by its host address.
-  const CUresult result = StreamWaitValue()(stream, reinterpret_cast<CUdeviceptr>(word), kOpen,
-                                            CU_STREAM_WAIT_VALUE_EQ);
-  Expected<void> ok = Called("Holding a stream", static_cast<cudaError_t>(result));
-  if (ok) closed_[stream] = word;
+  CUstream_st* const native = CudaDevice::Native(stream);
+  if (closed_.contains(native)) return FailedPrecondition("The stream is held already.");
+  std::atomic<uint32_t>* word = nullptr;
+  Expected<void> ok = internal::BesideCaptures(*device_->state(), "Holding a stream", [&] {
+    if (index >= kWords || Words() == nullptr || StreamWaitValue() == nullptr) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    word = Words() + index;
+    // Under unified addressing the device knows pinned memory by its host address.
+    return StreamWaitValue()(native, reinterpret_cast<CUdeviceptr>(word), kOpen,
+                             CU_STREAM_WAIT_VALUE_EQ);
+  });
+  if (ok) closed_[native] = word;
   return ok;
 }
 
-Expected<void> StreamGate::Open(cudaStream_t stream) {
-  const auto found = closed_.find(stream);
+Expected<void> StreamGate::Open(const Stream& stream) {
+  const auto found = closed_.find(CudaDevice::Native(stream));
   if (found == closed_.end()) return FailedPrecondition("The stream is not held.");
   found->second->store(kOpen, std::memory_order_release);
   closed_.erase(found);
