@@ -1,0 +1,273 @@
+#include "h2d/stager/internal/release_core.h"
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "h2d/device/checked_size.h"
+
+namespace h2d::internal {
+
+ReleaseCore::ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options)
+    : device_(std::move(device)), options_(options) {
+  spare_events_.reserve(kSpareEvents);
+}
+
+// Nobody else has a reference any more; in a forked child a lock might be held for ever.
+ReleaseCore::~ReleaseCore() {
+  // Once more after an error: one that passed is no reason to leak.
+  for (int attempt = 0; attempt < 2 && in_own_process(); ++attempt) {
+    if (Drain(std::chrono::nanoseconds::max())) break;
+  }
+  for (auto& [id, queue] : queues_) {
+    for (Held& held : queue.open) held.source.Leak();
+    for (const BatchRef& batch : queue.in_flight) {
+      for (Held& held : batch->sources) held.source.Leak();
+    }
+  }
+}
+
+Expected<ReleaseCore::Named> ReleaseCore::Name(const Stream& stream) const {
+  if (!in_own_process()) {
+    return FailedPrecondition(
+        "The release queue was made before this process was forked; a device does not survive a "
+        "fork.");
+  }
+  auto status = device_->Inspect(stream);
+  if (!status) return ErrorOf(status);
+  if (!status->capturing) return Named{status->id, false};
+  if (stream.id() == 0) {
+    return FailedPrecondition(
+        "A default stream is being captured, and its identity cannot be asked for meanwhile.");
+  }
+  return Named{stream.id(), true};
+}
+
+bool ReleaseCore::TryReserve(StreamId id, const Stream& stream, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  StreamQueue& queue =
+      queues_.try_emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
+          .first->second;
+  const auto sum = CheckedSum(queue.bytes, bytes);
+  const bool fits = queue.items < options_.max_items && sum && *sum <= options_.max_bytes;
+  if (queue.items > 0 && !fits) return false;
+  ++queue.items;
+  queue.bytes += bytes;
+  ++stats_.held_items;
+  stats_.held_bytes += bytes;
+  return true;
+}
+
+Unexpected ReleaseCore::AtLimit(StreamId id, ErrorCode code, const char* why) {
+  MutexLock lock(mutex_);
+  const auto found = queues_.find(id);
+  const uint64_t items = found == queues_.end() ? 0 : found->second.items;
+  const uint64_t bytes = found == queues_.end() ? 0 : found->second.bytes;
+  return MakeError(code, "The release queue holds " + std::to_string(items) + " sources of " +
+                             std::to_string(bytes) + " bytes for stream " + std::to_string(id) +
+                             ", of max_items " + std::to_string(options_.max_items) +
+                             " and max_bytes " + std::to_string(options_.max_bytes) + ", " + why +
+                             ".");
+}
+
+Expected<void> ReleaseCore::Reserve(const Named& named, const Stream& stream, uint64_t bytes) {
+  if (TryReserve(named.id, stream, bytes)) [[likely]]
+    return {};
+  if (auto collected = Collect(named.id); !collected) return ErrorOf(collected);
+  if (TryReserve(named.id, stream, bytes)) return {};
+  if (named.capturing) {
+    return AtLimit(named.id, ErrorCode::kResourceExhausted,
+                   "and the stream is being captured, so that none can be flushed");
+  }
+  {
+    MutexLock lock(mutex_);
+    ++waiters_;
+    ++stats_.waits;
+  }
+  Expected<void> result = WaitForRoom(named.id, stream, bytes);
+  MutexLock lock(mutex_);
+  --waiters_;
+  return result;
+}
+
+Expected<void> ReleaseCore::WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes) {
+  const std::chrono::nanoseconds start = device_->Now();
+  for (;;) {
+    // Read before trying: whatever is released after the try moves the epoch on.
+    const uint64_t epoch = wakeup_.Epoch();
+    auto flushed = FlushKnown(id, stream);
+    auto collected = Collect(id);
+    if (TryReserve(id, stream, bytes)) return {};
+    if (!flushed) return ErrorOf(flushed);
+    if (!collected) return ErrorOf(collected);
+    const std::chrono::nanoseconds left = options_.wait_timeout - (device_->Now() - start);
+    if (left <= std::chrono::nanoseconds(0)) {
+      return AtLimit(id, ErrorCode::kUnavailable, "and none was released in time");
+    }
+    if (auto waited = WaitForAny(InFlight(id, nullptr), left, epoch); !waited) return waited;
+  }
+}
+
+void ReleaseCore::GiveBack(StreamId id, uint64_t bytes) noexcept {
+  MutexLock lock(mutex_);
+  Uncount(queues_.find(id)->second, 1, bytes);
+  DropIfEmpty(id);
+  NotifyWaiters();
+}
+
+void ReleaseCore::Push(HeldSource&& source, StreamId id, const Stream& stream, uint64_t reserved) {
+  bool at_mark = false;
+  {
+    MutexLock lock(mutex_);
+    StreamQueue& queue = queues_.find(id)->second;
+    queue.open.push_back(Held{std::move(source), reserved});
+    queue.open_bytes += reserved;
+    ++stats_.pushed;
+    at_mark = queue.open.size() >= options_.flush_items || queue.open_bytes >= options_.flush_bytes;
+    queue.due = queue.due || at_mark;
+  }
+  // A failure leaves the flush due; the push itself is done. No other thread can name a per-thread
+  // default stream to flush it later.
+  if (!at_mark && stream.kind() != StreamKind::kPerThreadDefault) return;
+  static_cast<void>(Flush(stream));
+  static_cast<void>(Collect(id));
+}
+
+ReleaseCore::BatchRef ReleaseCore::TakeOpen(StreamId id) {
+  auto batch = std::make_shared<Batch>();
+  MutexLock lock(mutex_);
+  const auto found = queues_.find(id);
+  if (found == queues_.end() || found->second.open.empty()) return nullptr;
+  StreamQueue& queue = found->second;
+  batch->sources = std::exchange(queue.open, {});
+  queue.open_bytes = 0;
+  ++queue.recording;
+  if (!spare_events_.empty()) {
+    batch->event = std::move(spare_events_.back());
+    spare_events_.pop_back();
+  }
+  return batch;
+}
+
+Expected<void> ReleaseCore::RecordBatch(Batch& batch, const Stream& stream) {
+  if (!batch.event) {
+    auto event = device_->CreateEvent();
+    if (!event) return ErrorOf(event);
+    batch.event = std::move(*event);
+  }
+  auto recorded = device_->Record(*batch.event, stream);
+  // What the event stands for now is not known: it is not used again.
+  if (!recorded) batch.event.reset();
+  return recorded;
+}
+
+void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
+  MutexLock lock(mutex_);
+  StreamQueue& queue = queues_.find(id)->second;
+  --queue.recording;
+  if (recorded) {
+    ++stats_.flushes;
+    queue.due = false;
+    queue.in_flight.push_back(std::move(batch));
+  } else {
+    ++stats_.flushes_failed;
+    queue.due = true;
+    for (Held& held : batch->sources) {
+      queue.open_bytes += held.bytes;
+      queue.open.push_back(std::move(held));
+    }
+  }
+  NotifyWaiters();
+}
+
+Expected<FlushOutcome> ReleaseCore::FlushKnown(StreamId id, const Stream& stream) {
+  BatchRef batch = TakeOpen(id);
+  if (batch == nullptr) return FlushOutcome::kNothing;
+  auto recorded = RecordBatch(*batch, stream);
+  PutBack(id, std::move(batch), recorded.has_value());
+  if (!recorded) return ErrorOf(recorded);
+  return FlushOutcome::kFlushed;
+}
+
+Expected<FlushOutcome> ReleaseCore::Flush(const Stream& stream) {
+  auto named = Name(stream);
+  if (!named) return ErrorOf(named);
+  if (!named->capturing) return FlushKnown(named->id, stream);
+  MutexLock lock(mutex_);
+  const auto found = queues_.find(named->id);
+  if (found == queues_.end() || found->second.open.empty()) return FlushOutcome::kNothing;
+  found->second.due = true;
+  return FlushOutcome::kPutOff;
+}
+
+Expected<bool> ReleaseCore::ShouldFlush(const Stream& stream) {
+  auto named = Name(stream);
+  if (!named) return ErrorOf(named);
+  MutexLock lock(mutex_);
+  const auto found = queues_.find(named->id);
+  return found != queues_.end() && found->second.due && !found->second.open.empty();
+}
+
+// Flushes the streams that this thread can name and that are not captured. Errors: the first; a
+// captured stream is one only when all are to be flushed.
+Expected<void> ReleaseCore::FlushAll(bool only_due) {
+  std::vector<std::pair<StreamId, Stream>> streams;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [id, queue] : queues_) {
+      if (!queue.open.empty() && (queue.due || !only_due)) streams.emplace_back(id, queue.stream);
+    }
+  }
+  Expected<void> result;
+  for (const auto& [id, stream] : streams) {
+    auto status = device_->Inspect(stream);
+    const bool reachable = status && !status->capturing && status->id == id;
+    if (reachable) {
+      auto flushed = FlushKnown(id, stream);
+      if (!flushed && result) result = ErrorOf(flushed);
+    } else if (!status && result) {
+      result = ErrorOf(status);
+    } else if (!only_due && result) {
+      result = FailedPrecondition("Stream " + std::to_string(id) +
+                                  " is being captured, or is another thread's default stream: its "
+                                  "sources cannot be flushed now.");
+    }
+  }
+  return result;
+}
+
+Expected<uint64_t> ReleaseCore::Poll() {
+  if (!in_own_process()) {
+    return FailedPrecondition(
+        "The release queue was made before this process was forked; a device does not survive a "
+        "fork.");
+  }
+  auto flushed = FlushAll(/*only_due=*/true);
+  auto released = Collect(std::nullopt);
+  if (!flushed) return ErrorOf(flushed);
+  return released;
+}
+
+ReleaseQueueStats ReleaseCore::Stats() const noexcept {
+  if (!in_own_process()) return {};
+  MutexLock lock(mutex_);
+  return stats_;
+}
+
+void ReleaseCore::Uncount(StreamQueue& queue, uint64_t items, uint64_t bytes) {
+  queue.items -= items;
+  queue.bytes -= bytes;
+  stats_.held_items -= items;
+  stats_.held_bytes -= bytes;
+}
+
+void ReleaseCore::DropIfEmpty(StreamId id) {
+  const auto found = queues_.find(id);
+  if (found->second.items == 0) queues_.erase(found);
+}
+
+void ReleaseCore::NotifyWaiters() {
+  if (waiters_ > 0) wakeup_.Notify();
+}
+
+}  // namespace h2d::internal

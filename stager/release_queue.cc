@@ -1,0 +1,62 @@
+#include "h2d/stager/release_queue.h"
+
+#include <utility>
+
+#include "h2d/stager/internal/release_core.h"
+
+namespace h2d {
+
+ReleaseQueue::ReleaseQueue(std::unique_ptr<internal::ReleaseCore> core) noexcept
+    : core_(std::move(core)) {}
+
+ReleaseQueue::~ReleaseQueue() = default;
+
+Expected<std::unique_ptr<ReleaseQueue>> ReleaseQueue::Create(std::shared_ptr<Device> device,
+                                                             const ReleaseQueueOptions& options) {
+  if (device == nullptr) return InvalidArgument("The device of a release queue is null.");
+  if (auto valid = Validate(options); !valid) return ErrorOf(valid);
+  auto core = std::make_unique<internal::ReleaseCore>(std::move(device), options);
+  return std::unique_ptr<ReleaseQueue>(new ReleaseQueue(std::move(core)));
+}
+
+ReleaseQueue::Room::Room(Room&& other) noexcept
+    : core_(std::exchange(other.core_, nullptr)), id_(other.id_), bytes_(other.bytes_) {}
+
+ReleaseQueue::Room::~Room() {
+  if (core_ != nullptr && core_->in_own_process()) core_->GiveBack(id_, bytes_);
+}
+
+Expected<ReleaseQueue::Room> ReleaseQueue::Reserve(uint64_t bytes, const Stream& stream) {
+  auto named = core_->Name(stream);
+  if (!named) return ErrorOf(named);
+  if (auto reserved = core_->Reserve(*named, stream, bytes); !reserved) return ErrorOf(reserved);
+  return Room(*core_, named->id, bytes);
+}
+
+void ReleaseQueue::Push(HeldSource&& source, const Stream& stream, Room&& room) {
+  std::exchange(room.core_, nullptr)->Push(std::move(source), room.id_, stream, room.bytes_);
+}
+
+Expected<void> ReleaseQueue::Push(HeldSource&& source, const Stream& stream) {
+  if (!source) return InvalidArgument("An empty source was pushed.");
+  auto room = Reserve(source.bytes(), stream);
+  if (!room) return ErrorOf(room);
+  Push(std::move(source), stream, std::move(*room));
+  return {};
+}
+
+Expected<FlushOutcome> ReleaseQueue::Flush(const Stream& stream) { return core_->Flush(stream); }
+
+Expected<bool> ReleaseQueue::ShouldFlush(const Stream& stream) {
+  return core_->ShouldFlush(stream);
+}
+
+Expected<uint64_t> ReleaseQueue::Poll() { return core_->Poll(); }
+
+Expected<void> ReleaseQueue::Drain(std::chrono::nanoseconds timeout) {
+  return core_->Drain(timeout);
+}
+
+ReleaseQueueStats ReleaseQueue::stats() const noexcept { return core_->Stats(); }
+
+}  // namespace h2d

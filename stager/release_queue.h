@@ -1,0 +1,114 @@
+// Keeps the sources of copies alive until the device has read them.
+//
+//   auto queue = h2d::ReleaseQueue::Create(device);
+//   device->CopyAsync(destination, std::as_bytes(std::span(values)), stream);
+//   (*queue)->Push(h2d::HeldSource(std::move(values)), stream);
+//
+// A source is released (its owner dies, or its callback is called) once an event that was recorded
+// on its stream after the push has been observed to be complete, and never before (I1). One event
+// stands for a batch of sources. Releases happen on the threads that call the queue, outside its
+// lock, and never in a host function of the device.
+#ifndef H2D_STAGER_RELEASE_QUEUE_H_
+#define H2D_STAGER_RELEASE_QUEUE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "h2d/device/device.h"
+#include "h2d/stager/flush_outcome.h"
+#include "h2d/stager/held_source.h"
+#include "h2d/stager/release_queue_options.h"
+#include "h2d/stager/release_queue_stats.h"
+
+namespace h2d {
+
+namespace internal {
+class ReleaseCore;
+}  // namespace internal
+
+// Thread-safety: any number of threads may share a queue.
+//
+// Order. A source is pushed after the call that enqueued its copy, on the same stream; also when
+// that call failed, because a failed enqueue may have been made. A copy that was *captured* is read
+// again at every replay: its source is the graph's to keep alive, not this queue's.
+//
+// Streams. They are told apart by identity. A stream with sources that no event stands for yet must
+// still exist when they are flushed: `Flush` it before destroying it. On a per-thread default
+// stream, which other threads cannot name, each push flushes.
+//
+// Lifetime. The queue holds its device alive. Its destructor waits for its own sources, as `Drain`
+// does; what can no longer be learnt of (an error of the device, a stream that is still being
+// captured) is leaked on purpose (I9).
+class ReleaseQueue {
+ public:
+  // Errors: `kInvalidArgument` for a null device and for options out of range.
+  [[nodiscard]] static Expected<std::unique_ptr<ReleaseQueue>> Create(
+      std::shared_ptr<Device> device, const ReleaseQueueOptions& options = {});
+
+  ReleaseQueue(const ReleaseQueue&) = delete;
+  ReleaseQueue& operator=(const ReleaseQueue&) = delete;
+  ~ReleaseQueue();
+
+  // Takes `source`, whose copy was enqueued on `stream`, and flushes the stream when a mark is
+  // reached. At a limit it flushes and waits, outside every lock, for this stream's own sources;
+  // a stream that stands still holds back nobody else.
+  // Errors, with which `source` is still the caller's, who keeps it alive and may push it again:
+  //   kInvalidArgument     an empty source; a stream of another device
+  //   kFailedPrecondition  a forked child; a default stream that is being captured
+  //   kResourceExhausted   at a limit, while the stream is being captured
+  //   kUnavailable         at a limit for `wait_timeout`
+  //   kDevice              the device failed
+  [[nodiscard]] Expected<void> Push(HeldSource&& source, const Stream& stream);
+
+  // Room for one source, taken before its copy is enqueued, so that the push itself cannot fail.
+  // Move-only; given back when it dies unused. It must not outlive its queue.
+  class Room {
+   public:
+    Room(Room&& other) noexcept;
+    Room& operator=(Room&&) = delete;
+    ~Room();
+
+   private:
+    friend class ReleaseQueue;
+    Room(internal::ReleaseCore& core, StreamId id, uint64_t bytes) noexcept
+        : core_(&core), id_(id), bytes_(bytes) {}
+    internal::ReleaseCore* core_;
+    StreamId id_;
+    uint64_t bytes_;
+  };
+
+  // Waits and fails as `Push` does.
+  [[nodiscard]] Expected<Room> Reserve(uint64_t bytes, const Stream& stream);
+  // `source` counts as the bytes that were reserved; `stream` is that of the reservation.
+  void Push(HeldSource&& source, const Stream& stream, Room&& room);
+
+  // Records an event for all that was pushed on `stream` and has none. Never waits.
+  // Errors: the device's; then the sources stay, and a later flush stands for them.
+  [[nodiscard]] Expected<FlushOutcome> Flush(const Stream& stream);
+
+  // Whether a flush of `stream` is due that was put off, by a capture or a failed record. Pushes
+  // and `Poll` try it again by themselves.
+  [[nodiscard]] Expected<bool> ShouldFlush(const Stream& stream);
+
+  // Makes the flushes that are due, asks the device what is complete, and releases it. Never waits.
+  // Answers how many sources were released. Errors: the first of the device; the rest was done.
+  [[nodiscard]] Expected<uint64_t> Poll();
+
+  // Flushes every stream and waits until all that was pushed before the call is released.
+  // Errors: `kUnavailable` after `timeout`; `kFailedPrecondition` when a stream is being captured,
+  // with all others drained; the device's.
+  [[nodiscard]] Expected<void> Drain(
+      std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max());
+
+  ReleaseQueueStats stats() const noexcept;
+
+ private:
+  explicit ReleaseQueue(std::unique_ptr<internal::ReleaseCore> core) noexcept;
+
+  std::unique_ptr<internal::ReleaseCore> core_;
+};
+
+}  // namespace h2d
+
+#endif  // H2D_STAGER_RELEASE_QUEUE_H_

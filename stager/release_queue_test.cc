@@ -1,0 +1,337 @@
+// What a release queue does with its sources, one rule a test, on the simulated device.
+#include "h2d/stager/release_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "h2d/device/fake/fake_device.h"
+#include "h2d/device/faulty/faulty_device.h"
+
+namespace h2d {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+class ReleaseQueueTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    for (const Stream& stream : {a_, b_}) static_cast<void>(fake_->Release(stream));
+    queue_.reset();
+    for (const Hazard& hazard : fake_->hazards()) ADD_FAILURE() << hazard.ToString();
+  }
+
+  void Make(const ReleaseQueueOptions& options) {
+    auto queue = ReleaseQueue::Create(faulty_, options);
+    ASSERT_TRUE(queue) << queue.error().ToString();
+    queue_ = std::move(*queue);
+  }
+
+  // A source that counts its release.
+  HeldSource Counted(uint64_t bytes = 64) {
+    return HeldSource([count = released_] { ++*count; }, bytes);
+  }
+  int released() const { return *released_; }
+  Expected<void> Push(const Stream& stream, uint64_t bytes = 64) {
+    return queue_->Push(Counted(bytes), stream);
+  }
+  // Copies from fresh pinned memory, which the queue then owns: the simulated device reports it
+  // when that is released too early.
+  void CopyAndPush(const Stream& stream) {
+    auto pinned = fake_->AllocatePinned(64);
+    ASSERT_TRUE(pinned);
+    ASSERT_TRUE(fake_->CopyAsync(target_, pinned->bytes(), stream));
+    ASSERT_TRUE(queue_->Push(HeldSource(std::move(*pinned)), stream));
+  }
+  uint64_t Poll() {
+    auto polled = queue_->Poll();
+    EXPECT_TRUE(polled) << polled.error().ToString();
+    return polled.value_or(0);
+  }
+  FlushOutcome Flush(const Stream& stream) {
+    auto flushed = queue_->Flush(stream);
+    EXPECT_TRUE(flushed) << flushed.error().ToString();
+    return flushed.value_or(FlushOutcome::kNothing);
+  }
+  void ExpectError(const Expected<void>& result, ErrorCode code) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, code) << result.error().ToString();
+    EXPECT_EQ(result.error().message.back(), '.');
+  }
+  void BusyFor(const Stream& stream, nanoseconds duration) {
+    KernelSpec kernel;
+    kernel.name = "busy";
+    kernel.duration = duration;
+    ASSERT_TRUE(fake_->Launch(stream, std::move(kernel)));
+  }
+
+  std::shared_ptr<int> released_ = std::make_shared<int>(0);
+  std::shared_ptr<FakeDevice> fake_ = FakeDevice::Create();
+  std::shared_ptr<FaultyDevice> faulty_ = FaultyDevice::Create(fake_);
+  Stream a_ = fake_->NewStream("a");
+  Stream b_ = fake_->NewStream("b");
+  DevicePtr target_ = *fake_->AllocateDevice(64);
+  std::unique_ptr<ReleaseQueue> queue_ = *ReleaseQueue::Create(faulty_);
+};
+
+// a: [held ... copy ... event]    the source stays until the event was *seen* complete
+TEST_F(ReleaseQueueTest, ASourceIsReleasedOnceItsReadWasSeenAndNotBefore) {
+  ASSERT_TRUE(fake_->Hold(a_));
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  EXPECT_EQ(Poll(), 0U);
+  ASSERT_TRUE(fake_->Release(a_));
+  fake_->RunUntilIdle();
+  EXPECT_EQ(released(), 0);  // complete, but nobody has looked
+  EXPECT_EQ(Poll(), 2U);
+  EXPECT_EQ(released(), 1);
+  EXPECT_EQ(queue_->stats().held_items, 0U);
+  EXPECT_EQ(queue_->stats().held_bytes, 0U);
+}
+
+TEST_F(ReleaseQueueTest, AnythingThatOwnsMemoryIsTaken) {
+  const auto shared = std::make_shared<std::vector<float>>(10);
+  ASSERT_TRUE(queue_->Push(HeldSource(std::shared_ptr(shared), 40), a_));
+  ASSERT_TRUE(queue_->Push(HeldSource(std::vector<double>(5)), a_));
+  ASSERT_TRUE(queue_->Push(HeldSource(std::make_unique<std::array<char, 7>>(), 7), a_));
+  EXPECT_EQ(queue_->stats().held_bytes, 40U + 40U + 7U);
+  EXPECT_EQ(shared.use_count(), 2);
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(shared.use_count(), 1);
+}
+
+TEST_F(ReleaseQueueTest, AFlushMarkIsReachedByItemsOrByBytes) {
+  Make({.flush_items = 3, .flush_bytes = 1000});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(queue_->stats().flushes, 0U);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(queue_->stats().flushes, 1U);
+  ASSERT_TRUE(Push(a_, 999));
+  EXPECT_EQ(queue_->stats().flushes, 1U);
+  ASSERT_TRUE(Push(a_, 1));
+  EXPECT_EQ(queue_->stats().flushes, 2U);
+  ASSERT_TRUE(Push(b_, 999));  // marks are per stream
+  EXPECT_EQ(queue_->stats().flushes, 2U);
+}
+
+// The queue that others use waits for the batch before the last whenever it flushes.
+TEST_F(ReleaseQueueTest, AFlushNeverWaitsBelowTheLimit) {
+  Make({.flush_items = 1, .max_items = 100});
+  ASSERT_TRUE(fake_->Hold(a_));
+  const uint64_t waits = fake_->counters().waits;
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(queue_->stats().flushes, 100U);
+  EXPECT_EQ(fake_->counters().waits, waits);
+  EXPECT_EQ(queue_->stats().waits, 0U);
+}
+
+TEST_F(ReleaseQueueTest, AtTheLimitAPushWaitsForItsOwnStream) {
+  Make({.flush_items = 2, .max_items = 2});
+  BusyFor(a_, milliseconds(5));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(released(), 0);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(released(), 2);
+  EXPECT_EQ(queue_->stats().waits, 1U);
+}
+
+TEST_F(ReleaseQueueTest, AtTheLimitWhatIsOpenIsFlushedFirst) {
+  Make({.flush_items = 2, .max_items = 2});
+  ASSERT_TRUE(Push(a_));
+  auto room = queue_->Reserve(64, a_);
+  ASSERT_TRUE(room);
+  ASSERT_TRUE(Push(a_));  // the first one gave way although no mark was reached
+  EXPECT_EQ(released(), 1);
+}
+
+TEST_F(ReleaseQueueTest, AStuckStreamHoldsBackNobodyElse) {
+  Make({.flush_items = 2, .max_items = 4, .wait_timeout = milliseconds(1)});
+  ASSERT_TRUE(fake_->Hold(a_));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Push(a_));
+  HeldSource source = Counted();
+  ExpectError(queue_->Push(std::move(source), a_), ErrorCode::kUnavailable);
+  EXPECT_TRUE(source) << "a refused source is still the caller's";
+  for (int i = 0; i < 100; ++i) {
+    CopyAndPush(b_);
+    ASSERT_TRUE(fake_->SynchronizeStream(b_));
+  }
+  EXPECT_GE(queue_->stats().released, 96U);
+  EXPECT_EQ(released(), 0);
+  ASSERT_TRUE(fake_->Release(a_));
+  ASSERT_TRUE(queue_->Push(std::move(source), a_));
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(released(), 5);
+}
+
+TEST_F(ReleaseQueueTest, OneOversizeSourceIsTakenWhenItsStreamHoldsNothing) {
+  Make({.flush_bytes = 100, .max_bytes = 100, .wait_timeout = nanoseconds(0)});
+  ASSERT_TRUE(fake_->Hold(a_));
+  ASSERT_TRUE(Push(a_, 5'000));
+  ExpectError(Push(a_, 1), ErrorCode::kUnavailable);
+  ASSERT_TRUE(Push(b_, 1));
+  ASSERT_TRUE(fake_->Hold(b_));
+  ExpectError(Push(b_, 5'000), ErrorCode::kUnavailable);
+}
+
+// Scenario 30: a counter of 32 bits was full at 4 GiB.
+TEST_F(ReleaseQueueTest, BytesAreCountedIn64Bits) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  Make({.flush_bytes = kMost, .max_bytes = kMost, .wait_timeout = nanoseconds(0)});
+  ASSERT_TRUE(fake_->Hold(a_));
+  ASSERT_TRUE(Push(a_, uint64_t{5} << 30));
+  ASSERT_TRUE(Push(a_, uint64_t{5} << 30));
+  EXPECT_EQ(queue_->stats().held_bytes, uint64_t{10} << 30);
+  ExpectError(Push(a_, kMost), ErrorCode::kUnavailable);  // the sum overflows
+}
+
+TEST_F(ReleaseQueueTest, NothingIsFlushedIntoACapture) {
+  Make({.flush_items = 2, .max_items = 3});
+  ASSERT_TRUE(fake_->BeginCapture(a_));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(a_));
+  EXPECT_TRUE(queue_->ShouldFlush(a_).value_or(false));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kPutOff);
+  EXPECT_EQ(Poll(), 0U);
+  ExpectError(Push(a_), ErrorCode::kResourceExhausted);
+  EXPECT_FALSE(queue_->ShouldFlush(b_).value_or(true));
+  auto graph = fake_->EndCapture(a_);
+  ASSERT_TRUE(graph) << graph.error().ToString();
+  EXPECT_EQ(graph->operations(), 0U);
+  EXPECT_EQ(queue_->stats().flushes, 0U);
+  Poll();  // makes the flush that was put off
+  EXPECT_EQ(queue_->stats().flushes, 1U);
+  fake_->RunUntilIdle();
+  Poll();
+  EXPECT_EQ(queue_->stats().released, 3U);
+}
+
+TEST_F(ReleaseQueueTest, ADrainUnderACaptureDrainsTheOthersAndSaysSo) {
+  ASSERT_TRUE(Push(a_));
+  ASSERT_TRUE(fake_->BeginCapture(a_, CaptureMode::kRelaxed));
+  ASSERT_TRUE(Push(b_));
+  ExpectError(queue_->Drain(), ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(released(), 1);
+  ASSERT_TRUE(fake_->EndCapture(a_));
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(released(), 2);
+}
+
+TEST_F(ReleaseQueueTest, AFailedRecordKeepsTheSources) {
+  Make({.flush_items = 2});
+  for (const FaultTiming timing : {FaultTiming::kBeforeCall, FaultTiming::kAfterCall}) {
+    const int before = released();
+    faulty_->Inject({.kind = CallKind::kRecord,
+                     .call = faulty_->CallCount(CallKind::kRecord) + 1,
+                     .timing = timing});
+    CopyAndPush(a_);
+    ASSERT_TRUE(Push(a_)) << "the push itself is done";
+    fake_->RunUntilIdle();
+    EXPECT_TRUE(queue_->ShouldFlush(a_).value_or(false));
+    EXPECT_EQ(released(), before);
+    Poll();
+    fake_->RunUntilIdle();
+    Poll();
+    EXPECT_EQ(released(), before + 1);
+  }
+  EXPECT_EQ(queue_->stats().flushes_failed, 2U);
+}
+
+TEST_F(ReleaseQueueTest, AnErrorOfTheDeviceIsNoCompletion) {
+  ASSERT_TRUE(fake_->Hold(a_));
+  CopyAndPush(a_);
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  faulty_->Inject({.kind = CallKind::kQuery, .span = FaultSpan::kForEver});
+  EXPECT_FALSE(queue_->Poll());
+  EXPECT_EQ(queue_->stats().released, 0U);
+  faulty_->ClearFaults();
+}
+
+TEST_F(ReleaseQueueTest, ALostDeviceLeaksTheSourcesAndEndsQuietly) {
+  ASSERT_TRUE(fake_->Hold(a_));
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  fake_->Poison(Error{ErrorCode::kDevice, 700, "An illegal address was accessed."});
+  queue_.reset();
+  EXPECT_EQ(released(), 0);
+}
+
+TEST_F(ReleaseQueueTest, CallbacksRunOutsideTheLock) {
+  Make({.flush_items = 1});
+  int runs = 0;
+  ASSERT_TRUE(queue_->Push(HeldSource(
+                               [&] {
+                                 ++runs;
+                                 EXPECT_TRUE(Push(b_));
+                                 EXPECT_TRUE(queue_->Poll());
+                               },
+                               8),
+                           a_));
+  fake_->RunUntilIdle();
+  Poll();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(ReleaseQueueTest, APerThreadStreamIsFlushedByEachPush) {
+  ASSERT_TRUE(Push(fake_->PerThreadStream()));
+  EXPECT_EQ(queue_->stats().flushes, 1U);
+}
+
+TEST_F(ReleaseQueueTest, ReservedRoomCountsUntilItIsUsedOrGivenBack) {
+  Make({.flush_items = 1, .max_items = 1, .wait_timeout = nanoseconds(0)});
+  {
+    auto room = queue_->Reserve(64, a_);
+    ASSERT_TRUE(room);
+    ExpectError(Push(a_), ErrorCode::kUnavailable);
+  }
+  auto room = queue_->Reserve(64, a_);
+  ASSERT_TRUE(room);
+  queue_->Push(Counted(), a_, std::move(*room));
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(queue_->stats().released, 1U);
+  EXPECT_EQ(queue_->stats().held_items, 0U);
+}
+
+TEST_F(ReleaseQueueTest, ADrainEndsAtItsTimeout) {
+  ASSERT_TRUE(fake_->Hold(a_));
+  ASSERT_TRUE(Push(a_));
+  ExpectError(queue_->Drain(milliseconds(1)), ErrorCode::kUnavailable);
+  EXPECT_EQ(released(), 0);
+}
+
+TEST_F(ReleaseQueueTest, TheEndWaitsForItsOwnSourcesOnly) {
+  ASSERT_TRUE(fake_->Hold(b_));
+  BusyFor(a_, milliseconds(5));
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  queue_.reset();
+  EXPECT_EQ(released(), 1);
+  EXPECT_GE(fake_->Now(), milliseconds(5));
+}
+
+TEST_F(ReleaseQueueTest, BadCallsAreRefused) {
+  ExpectError(queue_->Push(HeldSource(std::vector<int>()), FakeDevice::Create()->NewStream()),
+              ErrorCode::kInvalidArgument);
+  HeldSource moved = Counted();
+  const HeldSource taken = std::move(moved);
+  ExpectError(queue_->Push(std::move(moved), a_), ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(ReleaseQueue::Create(nullptr));
+  const auto bad = [](const ReleaseQueueOptions& options, const std::string& name) {
+    const auto queue = ReleaseQueue::Create(FakeDevice::Create(), options);
+    ASSERT_FALSE(queue);
+    EXPECT_NE(queue.error().message.find(name), std::string::npos) << queue.error().message;
+  };
+  bad({.flush_items = 0}, "flush_items, 0");
+  bad({.flush_bytes = 0}, "flush_bytes, 0");
+  bad({.flush_items = 10, .max_items = 9}, "flush_items, 10");
+  bad({.flush_bytes = 10, .max_bytes = 9}, "flush_bytes, 10");
+  bad({.wait_timeout = nanoseconds(-1)}, "wait_timeout, -1");
+}
+
+}  // namespace
+}  // namespace h2d
