@@ -52,6 +52,12 @@ class ReleaseCore {
   Expected<void> Drain(std::chrono::nanoseconds timeout);
   ReleaseQueueStats Stats() const noexcept;
 
+  // Waits until a batch in flight is complete, `Wake` was called after `Epoch` was read, or
+  // `timeout` has passed. Releases nothing.
+  Expected<void> Wait(std::chrono::nanoseconds timeout, uint64_t epoch);
+  uint64_t Epoch() const noexcept { return wakeup_.Epoch(); }
+  void Wake() noexcept { wakeup_.Notify(); }
+
   bool in_own_process() const noexcept { return process_ == CurrentProcess(); }
 
  private:

@@ -76,6 +76,10 @@ Expected<void> ReleaseCore::WaitForAny(std::vector<BatchRef> batches,
   return {};
 }
 
+Expected<void> ReleaseCore::Wait(std::chrono::nanoseconds timeout, uint64_t epoch) {
+  return WaitForAny(InFlight(std::nullopt, nullptr), timeout, epoch);
+}
+
 Expected<void> ReleaseCore::Drain(std::chrono::nanoseconds timeout) {
   if (!in_own_process()) {
     return FailedPrecondition(

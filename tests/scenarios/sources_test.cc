@@ -1,11 +1,16 @@
 // Sources that are not the stager's slots: what the field tripped over with pageable memory,
 // batches and pointers, and that the simulated device shows it.
+#include <unistd.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "h2d/stager/uploader.h"
 #include "h2d/tests/scenarios/support/scenario_test.h"
 
 namespace h2d::scenarios {
@@ -68,6 +73,43 @@ TEST_P(Sources, AStagedValueMayBeOverwrittenAsSoonAsTheCallReturned) {
   values.assign(values.size(), 0);
   Order(plan, consumer);
   ExpectRead(consumer, to, ValuesOf(1));
+}
+
+// Scenario 19. A file ends while its third chunk is read: an error with the offset, every chunk is
+// back, a mirror of the destination believes nothing, and nothing half-done is called done.
+TEST_P(Sources, AShortReadInTheThirdChunkIsAnErrorAndLosesNoChunk) {
+  const Values values = ValuesOf(1, 10'000);
+  const auto bytes = std::as_bytes(std::span(values));
+  UploaderOptions options;
+  options.threads = slots() % 2;
+  options.chunk_bytes = options.min_chunk_bytes = 4096;
+  options.ring_bytes = 1024;
+  options.max_chunks = 2;  // one of them for each stream: read one at a time
+  options.max_pinned_bytes = 3 * 4096;
+  const auto uploader = Uploader::Create(shared_fake(), options).value();
+  MakeStager(StagerOptions{});
+  const Destination to = NewDestination(values.size());
+  H2DMirror mirror = stager().NewMirror(to).value();
+  const Stream stream = fake().NewStream("loader");
+  ASSERT_TRUE(stager().Copy(mirror, values, stream));
+  std::FILE* const file = std::tmpfile();
+  ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
+  ASSERT_EQ(std::fflush(file), 0);
+  UploadControl control;
+  control.progress = [&](const UploadProgress& progress) {
+    if (progress.bytes_enqueued == 8192) {
+      EXPECT_EQ(ftruncate(fileno(file), 9000), 0);
+    }
+  };
+  const auto short_read =
+      uploader->Upload(to, UploadSource::File(fileno(file), 0, bytes.size()), stream, control);
+  ExpectError(short_read, ErrorCode::kFailedPrecondition);
+  EXPECT_NE(short_read.error().message.find("ended at offset 9000"), std::string::npos);
+  EXPECT_NE(short_read.error().message.find("the destination is incomplete"), std::string::npos);
+  std::fclose(file);
+  EXPECT_FALSE(mirror.Matches(values).value());
+  ASSERT_TRUE(uploader->Upload(to, UploadSource::Memory(values), stream));
+  ExpectRead(stream, to, values);
 }
 
 // Scenario 6. A batch with its sources in stream order may read pageable memory late: over some

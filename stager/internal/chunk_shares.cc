@@ -1,0 +1,87 @@
+#include "h2d/stager/internal/chunk_shares.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace h2d::internal {
+namespace {
+
+// An event for each chunk, and no limit of its own: the chunks are limited.
+ReleaseQueueOptions EachByItself() {
+  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  ReleaseQueueOptions options;
+  options.flush_items = 1;
+  options.flush_bytes = kNoLimit;
+  options.max_items = kNoLimit;
+  options.max_bytes = kNoLimit;
+  return options;
+}
+
+}  // namespace
+
+ChunkShares::ChunkShares(std::shared_ptr<Device> device, uint32_t max_chunks)
+    : max_chunks_(max_chunks), tracker_(std::move(device), EachByItself()) {}
+
+std::shared_ptr<ChunkShares::Upload> ChunkShares::Join(StreamId stream) {
+  auto upload = std::make_shared<Upload>(Upload{.stream = stream});
+  MutexLock lock(mutex_);
+  ++streams_[stream].uploads;
+  return upload;
+}
+
+void ChunkShares::Leave(const std::shared_ptr<Upload>& upload) noexcept {
+  {
+    MutexLock lock(mutex_);
+    --streams_[upload->stream].uploads;
+    DropIfUnused(upload->stream);
+  }
+  tracker_.Wake();  // the shares of the others have grown
+}
+
+void ChunkShares::DropIfUnused(StreamId stream) {
+  const auto found = streams_.find(stream);
+  if (found->second.uploads == 0 && found->second.in_use == 0) streams_.erase(found);
+}
+
+bool ChunkShares::Take(Upload& upload) {
+  MutexLock lock(mutex_);
+  StreamUse& use = streams_[upload.stream];
+  const auto streams = static_cast<uint32_t>(streams_.size());
+  const uint32_t of_stream = std::max(max_chunks_ / (streams + 1), 1U);
+  const uint32_t of_upload = std::max(of_stream / use.uploads, 1U);
+  if (in_use_ >= max_chunks_ || use.in_use >= of_stream || upload.in_use >= of_upload) return false;
+  ++in_use_;
+  ++use.in_use;
+  ++upload.in_use;
+  return true;
+}
+
+void ChunkShares::Uncount(Upload& upload) noexcept {
+  {
+    MutexLock lock(mutex_);
+    --in_use_;
+    --upload.in_use;
+    --streams_[upload.stream].in_use;
+    DropIfUnused(upload.stream);
+  }
+  tracker_.Wake();
+}
+
+Expected<bool> ChunkShares::TryTake(Upload& upload) {
+  if (Take(upload)) return true;
+  auto polled = tracker_.Poll();
+  if (!polled) return ErrorOf(polled);
+  return Take(upload);
+}
+
+void ChunkShares::GiveBack(Upload& upload) noexcept { Uncount(upload); }
+
+void ChunkShares::InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream) {
+  const ReleaseCore::Named named{.id = upload->stream, .capturing = false};
+  auto counted = tracker_.Reserve(named, stream, 0);
+  if (!counted) return Uncount(*upload);  // not reached: there is no limit
+  tracker_.Push(HeldSource([this, upload] { Uncount(*upload); }, 0), upload->stream, stream, 0);
+}
+
+}  // namespace h2d::internal

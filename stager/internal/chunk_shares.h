@@ -1,0 +1,70 @@
+// Divides the chunks of an uploader among its uploads.
+#ifndef H2D_STAGER_INTERNAL_CHUNK_SHARES_H_
+#define H2D_STAGER_INTERNAL_CHUNK_SHARES_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "h2d/device/device.h"
+#include "h2d/device/sync.h"
+#include "h2d/stager/internal/release_core.h"
+
+namespace h2d::internal {
+
+// Counts who uses how many chunks; safety is the ring's, this is fairness. A chunk is in use from
+// `TryTake` until it was given back or the device was seen to have read it. The chunks are divided
+// among the streams that use any, or upload, and one that may come; a stream's share among its
+// uploads. So a stream that stands still keeps its share and no more, whatever the number of
+// uploads that went onto it. Each upload may use one chunk at least, when there is one.
+//
+// Thread-safe.
+class ChunkShares {
+ public:
+  ChunkShares(std::shared_ptr<Device> device, uint32_t max_chunks);
+  ChunkShares(const ChunkShares&) = delete;
+  ChunkShares& operator=(const ChunkShares&) = delete;
+
+  // One upload's part, between `Join` and `Leave`; its chunks in flight may outlast it.
+  struct Upload {
+    StreamId stream = 0;
+    uint32_t in_use = 0;  // guarded by the mutex of the shares
+  };
+  std::shared_ptr<Upload> Join(StreamId stream);
+  void Leave(const std::shared_ptr<Upload>& upload) noexcept;
+
+  // Whether the upload may use another chunk, which counts from then on. Asks the device what is
+  // complete when the answer would be no. Errors: the device's.
+  Expected<bool> TryTake(Upload& upload);
+  void GiveBack(Upload& upload) noexcept;
+  // The upload's chunk was enqueued, or may have been: it is in use until `stream` has come past.
+  void InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream);
+
+  // Ends when a chunk may have become free since `Epoch` was read, or after `timeout`.
+  Expected<void> Wait(std::chrono::nanoseconds timeout, uint64_t epoch) {
+    return tracker_.Wait(timeout, epoch);
+  }
+  uint64_t Epoch() const noexcept { return tracker_.Epoch(); }
+
+ private:
+  struct StreamUse {
+    uint32_t uploads = 0;
+    uint32_t in_use = 0;
+  };
+
+  bool Take(Upload& upload) H2D_EXCLUDES(mutex_);
+  void Uncount(Upload& upload) noexcept H2D_EXCLUDES(mutex_);
+  void DropIfUnused(StreamId stream) H2D_REQUIRES(mutex_);
+
+  const uint32_t max_chunks_;
+  Mutex mutex_;
+  std::map<StreamId, StreamUse> streams_ H2D_GUARDED_BY(mutex_);
+  uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
+  // Tells when chunks were read. It ends first: what it holds counts down here.
+  ReleaseCore tracker_;
+};
+
+}  // namespace h2d::internal
+
+#endif  // H2D_STAGER_INTERNAL_CHUNK_SHARES_H_

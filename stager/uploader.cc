@@ -1,0 +1,42 @@
+#include "h2d/stager/uploader.h"
+
+#include <utility>
+
+#include "h2d/stager/internal/uploader_core.h"
+#include "h2d/stager/pinned_stager.h"
+#include "h2d/stager/release_queue.h"
+
+namespace h2d {
+
+Uploader::Uploader(std::unique_ptr<internal::UploaderCore> core) noexcept
+    : core_(std::move(core)) {}
+
+Uploader::~Uploader() = default;
+
+Expected<std::unique_ptr<Uploader>> Uploader::Create(std::shared_ptr<Device> device,
+                                                     const UploaderOptions& options) {
+  if (device == nullptr) return InvalidArgument("The device of an uploader is null.");
+  if (auto valid = Validate(options); !valid) return ErrorOf(valid);
+  auto ring = PinnedStager::Create(device, internal::UploaderCore::RingOptions(options));
+  if (!ring) return ErrorOf(ring);
+  auto sources = ReleaseQueue::Create(device, options.release);
+  if (!sources) return ErrorOf(sources);
+  auto core = std::make_unique<internal::UploaderCore>(std::move(device), options, std::move(*ring),
+                                                       std::move(*sources));
+  return std::unique_ptr<Uploader>(new Uploader(std::move(core)));
+}
+
+Expected<UploadTicket> Uploader::Upload(const Destination& destination, UploadSource source,
+                                        const Stream& stream, const UploadControl& control) {
+  return core_->Upload(destination, source, stream, control);
+}
+
+Expected<bool> Uploader::SourceReusable(const UploadTicket& ticket) {
+  return core_->SourceReusable(ticket);
+}
+
+const UploaderOptions& Uploader::options() const noexcept { return core_->options(); }
+
+UploaderStats Uploader::stats() const noexcept { return core_->Stats(); }
+
+}  // namespace h2d

@@ -1,0 +1,54 @@
+// The limits of an uploader.
+#ifndef H2D_STAGER_UPLOADER_OPTIONS_H_
+#define H2D_STAGER_UPLOADER_OPTIONS_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "h2d/device/error.h"
+#include "h2d/stager/release_queue_options.h"
+#include "h2d/stager/staging.h"
+
+namespace h2d {
+
+// The defaults suit one GPU on a PCIe 5 link; `bazel run -c opt //bench:calibrate` measures a
+// machine and prints those that suit it.
+struct UploaderOptions {
+  static constexpr uint32_t kMaxThreads = 256;
+  static constexpr uint32_t kMaxChunks = 512;
+
+  // Which sources pass through pinned chunks, and which are released early.
+  StagingPolicy policy = StagingPolicy::Pipelined();
+
+  // Threads that read sources into chunks; made by the first upload that needs them. 0: the calling
+  // thread reads.
+  uint32_t threads = 8;
+
+  // The largest chunk, and the smallest that a source is divided into. Between the two, a source
+  // is divided so that all threads have several chunks to read.
+  uint64_t chunk_bytes = uint64_t{4} << 20;
+  uint64_t min_chunk_bytes = uint64_t{256} << 10;
+
+  // How many chunks may be held or in flight at once, over all uploads. They are divided among the
+  // streams in use and one more, and a stream's among its uploads.
+  uint32_t max_chunks = 32;
+
+  // How many bytes of pinned memory the uploader may own at once.
+  uint64_t max_pinned_bytes = uint64_t{256} << 20;
+
+  // Sources up to this size are copied by the calling thread alone, through a slot of a ring.
+  uint64_t ring_bytes = uint64_t{128} << 10;
+
+  // How long an upload waits for a chunk before it fails with `kUnavailable`.
+  std::chrono::nanoseconds wait_timeout = std::chrono::seconds(30);
+
+  // For sources that the device reads directly.
+  ReleaseQueueOptions release{};
+};
+
+// Names the first field that is out of its range or at odds with another, and its value.
+[[nodiscard]] Expected<void> Validate(const UploaderOptions& options);
+
+}  // namespace h2d
+
+#endif  // H2D_STAGER_UPLOADER_OPTIONS_H_
