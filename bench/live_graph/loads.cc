@@ -107,6 +107,7 @@ std::vector<Load> MakeLoads(std::shared_ptr<CudaDevice> device, const Kernels& k
       FillLoad("fill kernels 1 KiB", kernels, kKiB),
       DeviceCopyLoad("D2D copies 1 KiB", kKiB),
       MemsetLoad("memsets 1 KiB", kKiB),
+      {"nothing again", nullptr},
   };
 }
 

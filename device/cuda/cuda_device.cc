@@ -104,7 +104,7 @@ Expected<std::shared_ptr<CudaDevice>> CudaDevice::Create(int ordinal,
                                                          const CudaDeviceOptions& options) {
   Expected<std::shared_ptr<CudaState>> state = CudaState::Create(ordinal, options.max_pinned_bytes);
   if (!state) return ErrorOf(state);
-  return std::shared_ptr<CudaDevice>(new CudaDevice(*std::move(state)));
+  return std::make_shared<CudaDevice>(*std::move(state));
 }
 
 CudaDevice::CudaDevice(std::shared_ptr<CudaState> state) noexcept

@@ -83,7 +83,8 @@ class CudaDevice final : public Device {
   // As the vendor calls it: "NVIDIA H200". Empty when the driver does not tell.
   std::string name() const;
 
-  // For the targets of `device/cuda`.
+  // For the targets of `device/cuda`: a device over `state`, and back.
+  explicit CudaDevice(std::shared_ptr<internal::CudaState> state) noexcept;
   const std::shared_ptr<internal::CudaState>& state() const noexcept { return state_; }
 
   [[nodiscard]] Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
@@ -104,8 +105,6 @@ class CudaDevice final : public Device {
   std::chrono::nanoseconds Now() const noexcept override;
 
  private:
-  explicit CudaDevice(std::shared_ptr<internal::CudaState> state) noexcept;
-
   const std::shared_ptr<internal::CudaState> state_;
   const DeviceIdentity identity_;
 };
