@@ -78,7 +78,7 @@ LiveGraph Capture(std::string name, cudaStream_t stream, const std::function<voi
 
 std::vector<LiveGraph> CaptureGraphs(const Kernels& kernels, cudaStream_t stream) {
   constexpr uint64_t kLargeBytes = uint64_t{1} << 30;
-  constexpr uint64_t kSmallBytes = uint64_t{2} << 20;
+  constexpr uint64_t kSmallBytes = uint64_t{8} << 20;
   const unsigned multiprocessors = Multiprocessors();
   const void* const scale = kernels.Find("scale");
   const void* const multiply = kernels.Find("multiply");

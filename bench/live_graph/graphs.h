@@ -20,7 +20,9 @@ struct LiveGraph {
 };
 
 // Captured on `stream` from kernels of `kKernelSource`:
-//   decode-like   hundreds of small kernels, one after another, as a decoding step has them
+//   decode-like   hundreds of small kernels (4 us on an H200), one after another, as a decoding
+//   step
+//                 has them
 //   memory-bound  kernels that stream through device memory
 //   arithmetic    kernels that keep every multiprocessor multiplying
 std::vector<LiveGraph> CaptureGraphs(const Kernels& kernels, cudaStream_t stream);

@@ -22,9 +22,9 @@ struct Load {
 };
 
 // Nothing first; then the stager, raw copies without its safety, and the ways that use the
-// multiprocessors or the device's memory; nothing again at the end, whose ratio to the first is what
-// the measurement itself cannot tell apart. All on streams of their own. The loads live as long as
-// the process.
+// multiprocessors or the device's memory; nothing again at the end, whose ratio to the first is
+// what the measurement itself cannot tell apart. All on streams of their own. The loads live as
+// long as the process.
 std::vector<Load> MakeLoads(std::shared_ptr<CudaDevice> device, const Kernels& kernels);
 
 }  // namespace h2d::bench
