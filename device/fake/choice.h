@@ -84,6 +84,10 @@ class ChoiceSource {
   // An answer in [0, n); 0 when `n` is 0 or 1 (and then nothing is drawn).
   uint32_t Choose(uint64_t operation, ChoiceSite site, uint32_t n);
 
+  // Told before each question at `kTask`, and also where there is nothing to ask: the answer `i`
+  // lets task `tasks[i]` run on. For sources that follow tasks and not numbers.
+  virtual void OnTasks(std::span<const uint32_t> tasks) { static_cast<void>(tasks); }
+
  private:
   // An answer that `Choose` takes modulo `n`.
   virtual uint32_t Draw(const ChoicePoint& point, uint32_t n) = 0;
@@ -151,6 +155,8 @@ class RecordingChoices final : public ChoiceSource {
   };
 
   explicit RecordingChoices(std::shared_ptr<ChoiceSource> source) : source_(std::move(source)) {}
+
+  void OnTasks(std::span<const uint32_t> tasks) override { source_->OnTasks(tasks); }
 
   const std::vector<Choice>& choices() const noexcept { return choices_; }
   // All answers that are not the kindest, for `ScriptedChoices`.

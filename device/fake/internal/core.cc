@@ -355,12 +355,14 @@ void Core::ReleaseTo(LaneIndex lane, Clock& clock, bool join) {
   detector_.Tick(lane);
 }
 
-uint32_t Core::ChooseTask(LaneIndex lane, uint32_t n) {
+uint32_t Core::ChooseTask(LaneIndex lane, std::span<const uint32_t> tasks) {
   const Lock lock(mutex_);
+  if (options_.choices != nullptr) options_.choices->OnTasks(tasks);
+  if (tasks.size() < 2) return 0;
   HostLaneState& state = HostLane(lane);
   Caller caller{lane, 0, 0, nullptr};
   caller.operation = state.operation.value_or(static_cast<uint64_t>(lane) << 32 | state.calls);
-  return Choose(caller, ChoiceSite::kTask, n);
+  return Choose(caller, ChoiceSite::kTask, static_cast<uint32_t>(tasks.size()));
 }
 
 void Core::ReportDeadlock(LaneIndex lane, std::string who_waits) {

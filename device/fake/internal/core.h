@@ -114,7 +114,8 @@ class Core final : public HandleOwner, private Effects {
   void AcquireFrom(LaneIndex lane, const Clock& clock);
   // Makes `clock` hold what the lane has done; also what it held before when `join`.
   void ReleaseTo(LaneIndex lane, Clock& clock, bool join);
-  uint32_t ChooseTask(LaneIndex lane, uint32_t n);
+  // Which of `tasks`, by index, goes on.
+  uint32_t ChooseTask(LaneIndex lane, std::span<const uint32_t> tasks);
   void ReportDeadlock(LaneIndex lane, std::string who_waits);
   static uint64_t NewThreadKey() noexcept;
 

@@ -1,6 +1,7 @@
 #include "h2d/device/fake/internal/task_runner.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "h2d/device/fake/internal/worker_pool.h"
@@ -35,7 +36,9 @@ Expected<void> TaskRunner::Run(std::vector<std::function<void()>> functions) {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     WorkerPool::OfThisProcess().Start([this, i] { RunTask(i); });
   }
-  GiveBaton(core_.ChooseTask(parent, static_cast<uint32_t>(tasks_.size())));
+  offered_.resize(tasks_.size());
+  std::iota(offered_.begin(), offered_.end(), 0U);
+  GiveBaton(core_.ChooseTask(parent, offered_));
   {
     std::unique_lock<std::mutex> lock(baton_);
     finished_.wait(lock, [this] { return all_done_; });
@@ -127,9 +130,12 @@ void TaskRunner::Reschedule() {
     DeclareDeadlock();
     candidates = Candidates();
   }
-  size_t pick = 0;
+  offered_.clear();
+  for (const Candidate& candidate : candidates) {
+    offered_.push_back(static_cast<uint32_t>(candidate.task));
+  }
+  size_t pick = core_.ChooseTask(tasks_[me]->context.lane, offered_);
   if (candidates.size() > 1) {
-    pick = core_.ChooseTask(tasks_[me]->context.lane, static_cast<uint32_t>(candidates.size()));
     if (candidates[pick].task != me) points_in_a_row_ = 0;
     if (++points_in_a_row_ > kMaxPointsInARow) {
       pick = 1;

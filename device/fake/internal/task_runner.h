@@ -73,7 +73,8 @@ class TaskRunner final : private HostScheduler, private SyncHooks {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::unordered_map<const void*, MutexState> mutexes_;
   std::unordered_map<const void*, Clock> atomics_;
-  size_t current_ = kNobody;  // who has the baton, as its holder sees it
+  std::vector<uint32_t> offered_;  // the tasks of one choice
+  size_t current_ = kNobody;       // who has the baton, as its holder sees it
   uint64_t points_ = 0;
   uint64_t points_in_a_row_ = 0;  // that let the same task go on while another could run
   bool broken_ = false;           // a deadlock: nothing blocks any more
