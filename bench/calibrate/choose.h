@@ -1,0 +1,21 @@
+// From measurements to the policy and the options that suit the machine.
+#ifndef H2D_BENCH_CALIBRATE_CHOOSE_H_
+#define H2D_BENCH_CALIBRATE_CHOOSE_H_
+
+#include <vector>
+
+#include "h2d/bench/calibrate/series.h"
+#include "h2d/stager/uploader_options.h"
+
+namespace h2d::calibrate {
+
+// - Threads and chunks: the least that come within 3 % of the best pipeline at the largest size.
+// - The ring: up to the largest size at which it is at least as fast as the pipeline.
+// - Pageable memory passes through pinned memory below the smallest size from which on the driver's
+//   own copy is faster than that; without a border if it never is at the largest size.
+// What was not measured keeps its default.
+UploaderOptions Choose(const std::vector<Series>& series);
+
+}  // namespace h2d::calibrate
+
+#endif  // H2D_BENCH_CALIBRATE_CHOOSE_H_

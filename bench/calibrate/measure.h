@@ -1,0 +1,41 @@
+// How fast each way to the device is, by size.
+#ifndef H2D_BENCH_CALIBRATE_MEASURE_H_
+#define H2D_BENCH_CALIBRATE_MEASURE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "h2d/bench/calibrate/series.h"
+#include "h2d/examples/load_file/target_device.h"
+
+namespace h2d::calibrate {
+
+struct MeasureOptions {
+  uint64_t most_bytes = uint64_t{1} << 30;  // the largest size; sizes grow fourfold up to it
+  uint64_t least_bytes = uint64_t{16} << 10;
+  uint32_t repeats = 9;  // the median counts
+  std::vector<uint32_t> threads = {1, 2, 4, 8, 12};
+  std::vector<uint64_t> chunk_bytes = {uint64_t{1} << 20, uint64_t{2} << 20, uint64_t{4} << 20,
+                                       uint64_t{8} << 20};
+};
+
+// Measures, on the device's own clock, from the call until the stream is idle:
+//   "pinned, raw"         one copy from pinned memory: what the link gives
+//   "pinned, uploader"    the same through an uploader
+//   "pageable, driver"    one copy from pageable memory, as the driver does it
+//   "pageable, ring"      through one pinned slot, by the calling thread
+//   "pageable, pipeline"  through chunks, with each number of threads and size of chunk at the
+//                         largest size, and with the best of them at every size
+//   "file, driver"        one copy from a mapping of a file in the page cache
+//   "file, pipeline"      the file by its descriptor, through chunks
+// `told` hears what is measured next.
+Expected<std::vector<Series>> Measure(load_file::TargetDevice& target,
+                                      const MeasureOptions& options,
+                                      const std::function<void(std::string_view)>& told);
+
+}  // namespace h2d::calibrate
+
+#endif  // H2D_BENCH_CALIBRATE_MEASURE_H_
