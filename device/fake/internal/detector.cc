@@ -152,8 +152,11 @@ std::string Detector::MissingEdge(HazardKind kind, const AccessRecord& known,
     return "nothing orders " + first + " by " + known_lane + " before " + second + " by " +
            fresh_lane + ": no lock or atomic leads from one to the other";
   }
+  const bool in_function =
+      known.op.kind == OpKind::kHostRead || known.op.kind == OpKind::kHostWrite;
   if (fresh.by_host) {
-    return fresh_lane + " has not observed that " + first + " is complete";
+    return fresh_lane + " has not observed that " + first +
+           (in_function ? " by a host function on " + known_lane : "") + " is complete";
   }
   if (known.epoch.lane == fresh.epoch.lane) {
     return "the copies of one batch are unordered among themselves";

@@ -85,12 +85,20 @@ class Shadow {
     uint64_t end = 0;
     AccessRef write;
     std::vector<AccessRef> reads;
+    // The last write of a host lane when `write`, by a host function, came after it: a source read
+    // that is ordered after the function need not be ordered after that.
+    AccessRef host_write;
+
+    const AccessRef& LastHostWrite() const noexcept {
+      return write != nullptr && write->by_host ? write : host_write;
+    }
   };
   using Map = std::map<uint64_t, Segment>;
 
   // Cuts the segment that holds `at` in its inside, so that one begins there.
   void SplitAt(uint64_t at);
   Map::iterator FirstInside(uint64_t begin, uint64_t end);
+  void WriteEach(Map::iterator first, uint64_t begin, uint64_t end, const AccessRef& access);
   static void AddRead(Segment& segment, const AccessRef& access, const Order& order);
 
   Map segments_;  // by first byte

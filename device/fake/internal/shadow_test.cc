@@ -11,7 +11,7 @@ namespace h2d::fake_internal {
 namespace {
 
 // Two stream lanes, 1 and 2; what an access knows of the other lane is said by each test.
-class ShadowTest : public testing::Test, private ConflictSink {
+class ShadowTest : public testing::Test, protected ConflictSink {
  protected:
   void Touch(uint64_t begin, uint64_t end, LaneIndex lane, bool writes,
              uint32_t knows_of_other = 0) {
@@ -67,6 +67,31 @@ TEST_F(ShadowTest, ReadsConflictWithWritesOnly) {
   EXPECT_EQ(Found(), "");
   Write(3, 4, 2);
   EXPECT_EQ(Found(), "[3,4)");
+}
+
+// Lane 1 is a host lane; a host function on lane 2 comes after its write and overwrites a part. A
+// copy's read after the function, whose call the write does not come before, may still be too
+// early.
+TEST_F(ShadowTest, AWriteByAHostFunctionHidesNoWriteOfTheHost) {
+  const auto access = [](LaneIndex lane, uint32_t time, bool by_host) {
+    auto made = std::make_shared<Access>();
+    made->epoch = {lane, time};
+    made->by_host = by_host;
+    return made;
+  };
+  Clock nothing;
+  Clock all;
+  all.Set(1, 9);
+  all.Set(2, 9);
+  shadow_.Write(0, 8, access(1, 1, true), {&nothing, &nothing, {}}, *this);
+  shadow_.Write(4, 12, access(2, 1, false), {&all, &all, {}}, *this);
+  shadow_.Read(4, 12, access(2, 2, false), {&nothing, &all, {}}, *this);
+  EXPECT_EQ(Found(), "[4,8)");
+  shadow_.Read(4, 12, access(2, 3, false), {&all, &all, {}}, *this);
+  EXPECT_EQ(Found(), "");
+  shadow_.Write(0, 12, access(1, 2, true), {&all, &all, {}}, *this);
+  shadow_.Read(0, 12, access(2, 4, false), {&all, &all, {}}, *this);
+  EXPECT_EQ(Found(), "");
 }
 
 TEST_F(ShadowTest, AnAccessOverGapsAndPiecesSeesEachPiece) {
