@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Flaws, WrongStagerExploration, ::testing::ValuesIn(Case
 
 TEST(WrongStagerExploration, TheStagerWithoutAFaultPasses) {
   for (WorldBounds bounds : {Alone(), WithAFault(), TwoTasks(), TwoTasksForOneSlot()}) {
-    bounds.max_runs = 4'000;
+    bounds.max_runs = 2'000;
     const WorldReport report = ExploreWorld(bounds, LittleStagerWith(Flaw::kNone));
     EXPECT_EQ(report.failure, "") << bounds.ToString();
     std::cout << bounds.ToString() << ": " << report.exploration.ToString() << "\n";

@@ -32,8 +32,13 @@ enum class Flaw : uint8_t {
   kTrimsOverUnknownBytes,  // a trimmed copy leaves out bytes that the mirror does not know
   kCapturesUnseen,         // a capturing stream is used like any other
   kFreesInUse,             // the destructor frees what copies still read
+  kFillsAfterEnqueue,      // the slot is filled when its copy was enqueued already
+  kSendsOneTooMany,        // a copy is a byte longer than its image
+  kTwoCopies,              // an image is sent in two copies
+  kTryWaits,               // a call that may not wait does
+  kRebindKeepsContent,     // a mirror believes in its content at another place
 };
-inline constexpr uint32_t kFlaws = 23;
+inline constexpr uint32_t kFlaws = 28;
 
 constexpr std::string_view ToString(Flaw flaw) noexcept {
   constexpr std::array<std::string_view, kFlaws> kNames = {"none",
@@ -58,7 +63,12 @@ constexpr std::string_view ToString(Flaw flaw) noexcept {
                                                            "padding is not compared",
                                                            "trim over unknown bytes",
                                                            "captures unseen",
-                                                           "freed while in use"};
+                                                           "freed while in use",
+                                                           "slot filled after the enqueue",
+                                                           "a byte too many",
+                                                           "two copies for one",
+                                                           "a try that waits",
+                                                           "content kept at a rebind"};
   return kNames[static_cast<size_t>(flaw) % kFlaws];
 }
 

@@ -86,7 +86,7 @@ Expected<std::optional<size_t>> LittleRing::Take(bool wait) {
         if (auto slot = TakeFree()) return slot;
       }
     }
-    if (!wait) return std::nullopt;
+    if (!wait && flaw_ != Flaw::kTryWaits) return std::nullopt;
     if (device_->Now() >= deadline) return Unavailable("No slot became free in time.");
     const auto polled = device_->WaitAny({}, {.timeout = std::chrono::microseconds(50)});
     if (!polled) return Unexpected(polled.error());
@@ -104,7 +104,13 @@ Expected<Origin> LittleRing::Enqueue(size_t slot, uint64_t bytes, DevicePtr dest
   Expected<void> recorded;
   if (early) recorded = device_->Record(EventOf(slot), stream);
   Expected<void> copied;
-  if (bytes != 0) copied = device_->CopyAsync(destination, BytesOf(slot, bytes), stream);
+  if (bytes > 1 && flaw_ == Flaw::kTwoCopies) {
+    copied = device_->CopyAsync(destination + 1, BytesOf(slot, bytes).subspan(1), stream);
+    bytes = 1;
+  }
+  if (bytes != 0 && copied) {
+    copied = device_->CopyAsync(destination, BytesOf(slot, bytes), stream);
+  }
   if (!early) recorded = device_->Record(EventOf(slot), stream);
   MutexLock lock(mutex_);
   Slot& taken = slots_[slot];

@@ -136,7 +136,7 @@ class LittleStager final : public StagerUnderTest {
     if (destination.ptr.is_null()) return InvalidArgument("The destination is null.");
     MutexLock lock(mirrors_[index]->mutex);
     mirrors_[index]->destination = destination;
-    mirrors_[index]->Forget(flaw());
+    if (flaw() != Flaw::kRebindKeepsContent) mirrors_[index]->Forget(flaw());
     return {};
   }
 
@@ -161,10 +161,11 @@ class LittleStager final : public StagerUnderTest {
     Expected<std::optional<size_t>> slot = ring_->Take(wait);
     if (!slot) return ErrorOf(slot);
     if (!*slot) return CopyOutcome{.kind = CopyOutcome::Kind::kWouldBlock};
-    const std::span<std::byte> memory = ring_->BytesOf(**slot, bytes.size());
-    ring_->device().OnHostAccess(memory, HostAccess::kWrite);
-    std::memcpy(memory.data(), bytes.data(), bytes.size());
-    Expected<Origin> sent = ring_->Enqueue(**slot, bytes.size(), to, stream, id);
+    const bool fills_late = flaw() == Flaw::kFillsAfterEnqueue;
+    if (!fills_late) Fill(**slot, bytes);
+    const uint64_t too_many = flaw() == Flaw::kSendsOneTooMany ? 1 : 0;
+    Expected<Origin> sent = ring_->Enqueue(**slot, bytes.size() + too_many, to, stream, id);
+    if (fills_late) Fill(**slot, bytes);
     if (origin != nullptr && !(sent->unknown && flaw() == Flaw::kFailureForgetsOrder)) {
       *origin = *sent;
     } else if (origin != nullptr) {
@@ -173,6 +174,12 @@ class LittleStager final : public StagerUnderTest {
     if (sent->unknown) return MakeError(ErrorCode::kDevice, "The copy failed.");
     if (origin == nullptr && flaw() != Flaw::kPlainCopyUnseen) ForgetRange(to, bytes.size());
     return CopyOutcome{.kind = CopyOutcome::Kind::kIssued, .bytes_sent = bytes.size()};
+  }
+
+  void Fill(size_t slot, std::span<const uint8_t> bytes) {
+    const std::span<std::byte> memory = ring_->BytesOf(slot, bytes.size());
+    ring_->device().OnHostAccess(memory, HostAccess::kWrite);
+    std::memcpy(memory.data(), bytes.data(), bytes.size());
   }
 
   void ForgetRange(DevicePtr to, uint64_t bytes) {
