@@ -134,6 +134,7 @@ std::unique_ptr<Harness> MakeFakeHarness(std::shared_ptr<ChoiceSource> choices,
   options.choices = std::move(choices);
   options.adversaries = adversaries;
   options.os_threads = true;
+  options.poison_sources = false;  // what a store into a source in flight does is what is asked
   auto harness = std::make_unique<FakeHarness>(options);
   FakeOptions second;
   second.os_threads = true;

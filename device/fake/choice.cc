@@ -9,7 +9,8 @@ namespace h2d {
 std::string_view ToString(ChoiceSite site) noexcept {
   constexpr std::array<std::string_view, kChoiceSites> kNames = {
       "source read", "torn chunk",  "pageable",       "latency",    "batch order",
-      "seen late",   "wait answer", "enqueue blocks", "allocation", "task"};
+      "seen late",   "wait answer", "enqueue blocks", "allocation", "task",
+      "free",        "stuck",       "confidential"};
   const auto index = static_cast<size_t>(site);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -26,7 +26,8 @@ namespace h2d {
 // What is being decided. Each site is an adversary that `FakeOptions::adversaries` switches.
 enum class ChoiceSite : uint8_t {
   kSourceRead,     // when a pinned source is read: at the call, at the start, at the end, torn
-  kTornChunk,      // when one chunk of a torn source is read: at the call, at the start, at the end
+  kTornChunk,      // when one chunk of a torn source is read: at the call, at the start, at the
+                   // end; so chunks are read in any order
   kPageable,       // a pageable source: captured at the call, the call blocks (from 4 MiB on in the
                    // other order, as measured), read as late as a pinned one
   kLatency,        // how long an operation takes: as measured, nothing, 8 times, 64 times
@@ -36,8 +37,15 @@ enum class ChoiceSite : uint8_t {
   kEnqueueBlocks,  // the call returns at once, or when its stream has carried out the operation
   kAllocation,     // an allocation takes as long as measured, or 20 ms
   kTask,           // which host task runs next (0: the one that runs now)
+  kFree,           // a trim waits for the whole device, as measured, or for nothing
+  kStuck,          // after an enqueue the stream goes on, or completes nothing until `Release`
+  kConfidential,   // asked once, for `kDeviceOperation`: the machine is as
+                   // `FakeOptions::confidential_computing` says, or pinned copies are synchronous
 };
-inline constexpr uint32_t kChoiceSites = 10;
+inline constexpr uint32_t kChoiceSites = 13;
+
+// The operation that choices of the device as a whole belong to.
+inline constexpr uint64_t kDeviceOperation = ~uint64_t{0};
 
 std::string_view ToString(ChoiceSite site) noexcept;
 
@@ -45,6 +53,8 @@ std::string_view ToString(ChoiceSite site) noexcept;
 class ChoiceSites {
  public:
   static constexpr ChoiceSites All() noexcept { return ChoiceSites((1U << kChoiceSites) - 1); }
+  // All but stuck streams: what is enqueued completes in the end.
+  static constexpr ChoiceSites Live() noexcept { return All().Without(ChoiceSite::kStuck); }
   static constexpr ChoiceSites None() noexcept { return ChoiceSites(0); }
   constexpr ChoiceSites With(ChoiceSite site) const noexcept {
     return ChoiceSites(bits_ | 1U << static_cast<uint32_t>(site));

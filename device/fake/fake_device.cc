@@ -26,7 +26,7 @@ FakeDevice::~FakeDevice() = default;
 Expected<PinnedBuffer> FakeDevice::AllocatePinned(uint64_t bytes) {
   return core_->AllocatePinned(core_, bytes, false);
 }
-Expected<void> FakeDevice::Trim() { return core_->Trim(); }
+Expected<void> FakeDevice::Trim() { return core_->Trim(false); }
 Expected<MemoryKind> FakeDevice::KindOf(const void* address) { return core_->KindOf(address); }
 uint64_t FakeDevice::MemorySpace() const noexcept { return core_->tag(); }
 Expected<void> FakeDevice::CopyAsync(DevicePtr destination, std::span<const std::byte> source,
@@ -123,6 +123,7 @@ Expected<bool> FakeDevice::RawIsCapturing(const Stream& stream) {
 Expected<PinnedBuffer> FakeDevice::RawAllocatePinned(uint64_t bytes) {
   return core_->AllocatePinned(core_, bytes, true);
 }
+Expected<void> FakeDevice::RawTrim() { return core_->Trim(true); }
 void FakeDevice::Poison(Error error) { core_->Poison(std::move(error)); }
 
 void FakeDevice::BeginOperation(uint64_t operation) { core_->BeginOperation(operation); }

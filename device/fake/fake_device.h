@@ -9,10 +9,14 @@
 //    vary by choice, so streams overtake one another. Every call of the host advances the clock a
 //    little; a host that waits advances it as far as it must. Nothing ever depends on real time.
 //  * The bytes of a pinned source are read at the call, when the copy starts, when it completes, or
-//    in chunks each at one of the three. A pageable source is captured at the call, or the call
-//    blocks until the copy is complete, or it is read as late as a pinned one. Members of a batch
-//    complete in any order. An enqueue may block until its operation is complete.
-//  * A completion may be seen late: a query answers "pending" although the work is done.
+//    in chunks each at one of the three, and so in any order. A pageable source is captured at the
+//    call, or the call blocks until the copy is complete, or it is read as late as a pinned one.
+//    Members of a batch complete in any order. An enqueue may block until its operation is
+//    complete; under confidential computing every copy from pinned memory does.
+//  * A completion may be seen late: a query answers "pending" although the work is done. A stream
+//    may be stuck: what it holds stays pending until the test releases it.
+//  * An allocation may take 20 ms. Freeing device memory waits for the whole device, and so does
+//    `Trim`, which by its contract need not.
 //  * Events, captures, graphs, the two default streams and errors behave as measured on an H200
 //    with CUDA 13.0: a record snapshots its stream, a re-record replaces it for queries while
 //    earlier waiters keep theirs, an event never recorded is complete, and so on.
@@ -27,7 +31,8 @@
 // by what happened to run: a write into a slot is a hazard unless the host *observed* the
 // completion of each copy that reads it (a query or a wait that succeeded, or a wait that such a
 // task handed on through a lock), even if the simulated copy is long complete. hazard.h lists what
-// is reported.
+// is reported. Under address sanitizer the sources of copies in flight are poisoned besides
+// (`FakeOptions::poison_sources`): a store that nobody announced dies where it is made.
 //
 // WHAT IS NOT DETECTED. A store into a source that nobody announced by `OnHostAccess` is found by
 // comparing bytes: when the copy completes, when another copy reads the same bytes, when the host
@@ -88,8 +93,15 @@ struct FakeOptions {
   uint64_t pinned_limit_bytes = uint64_t{1} << 30;
   uint64_t device_limit_bytes = uint64_t{4} << 30;
   std::shared_ptr<ChoiceSource> choices{};  // null: the kindest
-  ChoiceSites adversaries = ChoiceSites::All();
+  ChoiceSites adversaries = ChoiceSites::Live();
+  // A call that copies from pinned memory returns when its stream has carried it out, and so all
+  // that the stream held before.
+  bool confidential_computing = false;
   bool detect_hazards = true;
+  // In builds with address sanitizer, while hazards are detected: the source of a copy may not be
+  // touched until its completion was observed, but for accesses that `OnHostAccess` announced. A
+  // *read* of it is legal and harmless; announce it, or turn this off.
+  bool poison_sources = true;
   bool keep_trace = true;              // what `Timeline` shows; the hash is always computed
   size_t max_trace_records = 100'000;  // the oldest are forgotten
   size_t max_hazards = 64;             // later ones are counted only
@@ -263,6 +275,7 @@ class FakeDevice final : public Device {
   Expected<StreamId> RawStreamId(const Stream& stream);
   Expected<bool> RawIsCapturing(const Stream& stream);
   Expected<PinnedBuffer> RawAllocatePinned(uint64_t bytes);
+  Expected<void> RawTrim();  // frees
 
   // --- Faults
 

@@ -118,13 +118,13 @@ class SeededRun {
 TEST(GoldenTrace, ASingleThreadsRun) {
   SeededRun run(1);
   run.Operations(300);
-  EXPECT_EQ(run.device().TraceHash(), 737211957599568892U);
+  EXPECT_EQ(run.device().TraceHash(), 18260736132570828873U);
 }
 
 TEST(GoldenTrace, ARunOfHostTasks) {
   SeededRun run(2);
   run.TasksWith(60);
-  EXPECT_EQ(run.device().TraceHash(), 4955303685985121878U);
+  EXPECT_EQ(run.device().TraceHash(), 5860881255490773811U);
 }
 
 TEST(GoldenTrace, EqualChoicesRunEquallyAndOthersDoNot) {

@@ -53,7 +53,7 @@ class MarkShares {
 }  // namespace
 
 PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
-                               const std::vector<Mark>& marks) {
+                               const std::vector<Mark>& marks, uint64_t per_mille) {
   MarkShares shares;
   const PlanCheck check = [&](const Plan& plan, bool keep_trace) {
     RunResult result =
@@ -70,7 +70,10 @@ PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile
   EXPECT_GE(report.fewest_streams, 3U);
   EXPECT_GE(report.fewest_tasks, 2U);
   for (const Mark mark : marks) {
-    EXPECT_GT(shares.PlansThatReached(mark), 0U) << "no plan reached: " << Name(mark);
+    const uint64_t plans = shares.PlansThatReached(mark);
+    EXPECT_GT(plans, 0U) << "no plan reached: " << Name(mark);
+    EXPECT_GE(plans * 1000, per_mille * report.plans)
+        << plans << " of " << report.plans << " plans reached: " << Name(mark);
   }
   return report;
 }

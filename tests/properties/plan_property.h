@@ -18,10 +18,11 @@ using internal::Mark;
 inline constexpr uint64_t kPlansOfProperty = 1000;
 
 // Runs random plans of `profile` and fails the calling test when one of them fails, when they are
-// smaller than they are meant to be (a median of 30 operations, 3 streams, 2 tasks), or when none
-// of them reached one of `marks`. Prints what they did and the share that reached each mark.
+// smaller than they are meant to be (a median of 30 operations, 3 streams, 2 tasks), or when one of
+// `marks` was reached by none of them, or by less than `per_mille`. Prints what they did and the
+// share that reached each mark.
 PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
-                               const std::vector<Mark>& marks);
+                               const std::vector<Mark>& marks, uint64_t per_mille = 0);
 
 // For `PlanProfile::fix_op`: most faults strike the record of the next copy, which is then in
 // flight with nothing to learn its completion from.

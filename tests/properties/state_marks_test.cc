@@ -1,5 +1,5 @@
-// Every named state of the stager is reached by random plans: a branch that none of them takes is
-// one that no property has tested.
+// Every named state of the stager is reached by random plans, and by so many that their operations
+// before and after it vary: a branch that few of them take is one that no property has tested.
 #include <gtest/gtest.h>
 
 #include "h2d/tests/properties/plan_property.h"
@@ -7,14 +7,14 @@
 namespace h2d::testing {
 namespace {
 
-TEST(StateMarks, EachIsReachedBySomePlan) {
+TEST(StateMarks, EachIsReachedByOnePlanInAHundred) {
   std::vector<Mark> all;
   for (size_t i = 0; i < internal::kMarkCount; ++i) all.push_back(static_cast<Mark>(i));
   PlanProfile profile = ProfileWith({{OpKind::kFault, 4}, {OpKind::kHold, 4}});
   profile.fix_op = [](PlanOp& op) {
     if (op.position % 2 == 0) FailNextRecordOften(op);
   };
-  ExpectPlansHold("state_marks", profile, all);
+  ExpectPlansHold("state_marks", profile, all, /*per_mille=*/10);
 }
 
 }  // namespace

@@ -12,6 +12,14 @@
 namespace h2d::testing {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
 std::vector<uint8_t> SomePlan() {
   Plan plan;
   plan.ops.resize(3);
@@ -37,6 +45,19 @@ TEST(CrashTokenDeathTest, ATimeOutPrintsTheTokenOfItsPlan) {
         std::raise(SIGTERM);
       },
       ::testing::KilledBySignal(SIGTERM), PlanToToken(plan));
+}
+
+TEST(CrashTokenDeathTest, ASanitizersDeathPrintsTheTokenOfItsPlan) {
+  if (!kAddressSanitizer) GTEST_SKIP() << "there is no sanitizer to die of";
+  const std::vector<uint8_t> plan = SomePlan();
+  std::vector<uint8_t> bytes(8);
+  volatile size_t outside = 9;
+  EXPECT_DEATH(
+      {
+        SetCrashPlan(plan);
+        bytes.data()[outside] = 1;
+      },
+      PlanToToken(plan));
 }
 
 TEST(CrashTokenDeathTest, APlanThatIsOverIsNotBlamed) {

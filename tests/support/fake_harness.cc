@@ -11,6 +11,7 @@
 namespace h2d::testing {
 namespace {
 
+// Stuck streams are operations of plans (`OpKind::kHold`), which are released before the end.
 ChoiceSites SitesOf(const Plan& plan) {
   ChoiceSites sites = ChoiceSites::None();
   for (uint32_t i = 0; i < kChoiceSites; ++i) {
@@ -18,14 +19,20 @@ ChoiceSites SitesOf(const Plan& plan) {
       sites = sites.With(static_cast<ChoiceSite>(i));
     }
   }
-  return sites;
+  return sites.Without(ChoiceSite::kStuck).Without(ChoiceSite::kConfidential);
+}
+
+// Of the plans whose enqueues may block, one in four.
+bool IsConfidential(const Plan& plan, ChoiceSites sites) {
+  return sites.contains(ChoiceSite::kEnqueueBlocks) && plan.header.adversary_bits() >> 14 == 3;
 }
 
 FakeOptions OptionsOf(const FakeHarnessOptions& options, std::shared_ptr<ChoiceSource> choices,
-                      ChoiceSites sites) {
+                      ChoiceSites sites, bool confidential) {
   FakeOptions fake;
   fake.choices = std::move(choices);
   fake.adversaries = sites;
+  fake.confidential_computing = confidential;
   fake.detect_hazards = options.detect_hazards;
   fake.keep_trace = options.keep_trace;
   return fake;
@@ -36,7 +43,8 @@ class FakeHarness final : public PlanHarness {
   FakeHarness(const Plan& plan, const FakeHarnessOptions& options)
       : sites_(SitesOf(plan)),
         choices_(std::make_shared<PlanChoices>(plan)),
-        fake_(FakeDevice::Create(OptionsOf(options, choices_, sites_))),
+        fake_(
+            FakeDevice::Create(OptionsOf(options, choices_, sites_, IsConfidential(plan, sites_)))),
         faulty_(FaultyDevice::Create(fake_)) {}
 
   std::shared_ptr<Device> device() override { return faulty_; }

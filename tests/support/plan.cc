@@ -31,6 +31,29 @@ void AppendBytes(const T& value, std::vector<uint8_t>& out) {
   out.insert(out.end(), first, first + sizeof(T));
 }
 
+// What is 0 is left out, so that a plan that was shrunk is short to read.
+std::string OpToString(const PlanOp& op, const PlanHeader& header) {
+  std::string text = "task " + std::to_string(op.task % header.task_count()) + " " +
+                     std::string(ToString(op.kind)) + ", stream " +
+                     std::to_string(op.stream % header.stream_count());
+  const auto add = [&](const char* name, uint32_t value) {
+    if (value != 0) text += std::string(", ") + name + " " + std::to_string(value);
+  };
+  add("target", op.target);
+  add("variant", op.variant);
+  add("length", op.length);
+  if (op.edit_kind() != Edit::kSame) text += ", edit " + std::string(ToString(op.edit_kind()));
+  add("position", op.position);
+  add("span", op.span);
+  add("value", op.value);
+  add("pad", op.pad);
+  add("extra", op.extra);
+  if (op.choices == PlanOp().choices) return text;
+  text += "; unkind device";
+  for (const uint8_t choice : op.choices) text += " " + std::to_string(choice);
+  return text;
+}
+
 }  // namespace
 
 std::string_view ToString(OpKind kind) noexcept {
@@ -98,15 +121,7 @@ std::string PlanToString(const Plan& plan) {
       std::to_string(options.slot_bytes) + " B within " + std::to_string(options.max_pinned_bytes) +
       " B; adversaries " + std::to_string(plan.header.adversary_bits()) + "\n";
   for (size_t i = 0; i < plan.ops.size(); ++i) {
-    const PlanOp& op = plan.ops[i];
-    text += "  " + std::to_string(i) + ": task " +
-            std::to_string(op.task % plan.header.task_count()) + " " +
-            std::string(ToString(op.kind)) + " stream " +
-            std::to_string(op.stream % plan.header.stream_count()) + " target " +
-            std::to_string(op.target) + " variant " + std::to_string(op.variant) + " length " +
-            std::to_string(op.length) + " edit " + std::string(ToString(op.edit_kind())) + "@" +
-            std::to_string(op.position) + "+" + std::to_string(op.span) + " value " +
-            std::to_string(op.value) + " pad " + std::to_string(op.pad) + "\n";
+    text += "  " + std::to_string(i) + ": " + OpToString(plan.ops[i], plan.header) + "\n";
   }
   return text;
 }

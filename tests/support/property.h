@@ -26,7 +26,7 @@ struct PlanProfile {
   // ... and every operation.
   std::function<void(PlanOp&)> fix_op = {};
   uint32_t max_ops = 90;  // half of the plans have at least half as many
-  bool shrink = true;     // the first plan that fails, to as little as fails the same way
+  bool shrink = true;     // the first plan that fails, to as little as still fails
 };
 
 // A bit of everything but faults.

@@ -39,7 +39,10 @@ Core::Core(FakeOptions options)
     : options_(std::move(options)),
       tag_(NextDeviceTag()),
       identity_{this, tag_},
-      detector_(options_.detect_hazards, options_.max_hazards, names_),
+      detector_({.enabled = options_.detect_hazards,
+                 .max_hazards = options_.max_hazards,
+                 .poison_sources = options_.poison_sources},
+                names_),
       trace_(options_.keep_trace, options_.max_trace_records),
       engine_(*this, options_.latencies.copy_bytes_per_second),
       device_memory_(options_.device_limit_bytes),
@@ -47,6 +50,9 @@ Core::Core(FakeOptions options)
   names_.kernels.emplace_back();
   detector_.AddHostLane("host");
   legacy_ = &AddStream(StreamKind::kLegacyDefault, false, "legacy stream");
+  const Caller device{0, 0, kDeviceOperation, nullptr};
+  confidential_ =
+      Choose(device, ChoiceSite::kConfidential, 2) != 0 || options_.confidential_computing;
 }
 
 Core::~Core() = default;
@@ -128,7 +134,7 @@ std::string Core::WhoWaits() const {
     text += names_.lanes[stream->lane] + " holds " + std::to_string(stream->queue.size()) +
             (stream->queue.size() == 1 ? " operation and " : " operations and ");
     if (stream->held) {
-      text += "is held by the test";
+      text += stream->stuck ? "is stuck" : "is held by the test";
     } else if (stream->running) {
       text += "runs " + Describe(head.info, names_);
     } else if (head.info.kind == OpKind::kStreamWait && !head.marker->complete) {

@@ -48,7 +48,7 @@ class Core final : public HandleOwner, private Effects {
 
   // Each is the method of `FakeDevice` with its name.
   Expected<PinnedBuffer> AllocatePinned(std::shared_ptr<Core> self, uint64_t bytes, bool raw);
-  Expected<void> Trim();
+  Expected<void> Trim(bool raw);
   Expected<MemoryKind> KindOf(const void* address);
   Expected<void> CopyAsync(DevicePtr to, std::span<const std::byte> from, const Stream& stream);
   Expected<void> CopyBatchAsync(std::span<const CopyEntry> entries, const Stream& stream);
@@ -249,6 +249,7 @@ class Core final : public HandleOwner, private Effects {
   Engine engine_;
   DeviceMemory device_memory_;
   PinnedMemory pinned_memory_;
+  bool confidential_ = false;
   std::optional<Error> poison_;
   FakeCounters counters_;
   uint64_t next_operation_ = 0;

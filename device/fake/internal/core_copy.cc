@@ -125,7 +125,8 @@ void Core::AddPart(const Caller& caller, Op& op, const EnqueuedCopy& copy, const
   part.bytes = bytes;
   part.block = copy.source.block;
   part.staged = op.staged.size();
-  op.staged.insert(op.staged.end(), entry.source.begin(), entry.source.end());
+  op.staged.resize(part.staged + bytes);
+  ReadPart(part, 0, bytes, op.staged.data());
   OperationInfo info = op.info;
   info.source = copy.source.ref;
   info.destination = copy.destination;
@@ -165,7 +166,7 @@ Expected<void> Core::IssueCopies(const Caller& caller, SimStream& stream, OpKind
     copies.push_back({*to, (*to)->Ref(entry.destination.address(), size), *from, pageable == 2});
     bytes += size;
     const bool large = size >= kPageableBlocksBytes;
-    blocks = blocks || (from->block == nullptr && pageable == (large ? 0U : 1U));
+    blocks = blocks || (from->block == nullptr ? pageable == (large ? 0U : 1U) : confidential_);
   }
   OrderWithLegacy(caller, stream);
   std::unique_ptr<Op> op = engine_.NewOp();
@@ -196,6 +197,7 @@ void Core::Submit(const Caller& caller, SimStream& stream, std::unique_ptr<Op> o
   fruitless_queries_ = 0;
   engine_.Enqueue(stream, std::move(op));
   progressed_.notify_all();
+  if (Choose(caller, ChoiceSite::kStuck, 2) != 0) engine_.Jam(stream);
   if (Choose(caller, ChoiceSite::kEnqueueBlocks, 2) != 0) BlockUntilDone(stream);
 }
 

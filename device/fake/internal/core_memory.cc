@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "h2d/device/fake/internal/address_sanitizer.h"
 #include "h2d/device/fake/internal/core.h"
 #include "h2d/device/fake/internal/cuda_errors.h"
 
@@ -76,14 +77,20 @@ void Core::ReleasePinned(std::byte* data, uint64_t bytes) noexcept {
   ++counters_.pinned_releases;
 }
 
-Expected<void> Core::Trim() {
+Expected<void> Core::Trim(bool raw) {
   Lock lock;
   const Expected<Caller> caller = Enter(lock, OpKind::kTrim, kCacheHit);
   if (!caller) return Unexpected(caller.error());
+  if (raw) {
+    if (Expected<void> ok = ForbiddenByCaptures(*caller, OpKind::kTrim); !ok) return ok;
+  }
   const OperationInfo info = NewCall(*caller, OpKind::kTrim);
   Note(TracePhase::kCall, info);
-  if (Expected<void> ok = WaitForDevice(lock, *caller, info); !ok) return ok;
-  pinned_memory_.FreeCached();
+  const bool waits = Choose(*caller, ChoiceSite::kFree, 2) == 0;
+  if (waits) {
+    if (Expected<void> ok = WaitForDevice(lock, *caller, info); !ok) return ok;
+  }
+  pinned_memory_.FreeCached(/*in_use=*/!waits);
   return {};
 }
 
@@ -108,6 +115,8 @@ void Core::OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noe
   const Lock lock = LockUnlessInKernel();
   PinnedBlock* block = pinned_memory_.Find(bytes.data());
   if (block == nullptr) return;
+  // It is announced, and judged below: no matter for a sanitizer.
+  if (!block->cached) UnpoisonBytes(bytes.data(), bytes.size());
   if (callback != nullptr) caller.lane = callback->lane;
   const bool writes = access == HostAccess::kWrite;
   OperationInfo info = NewCall(caller, writes ? OpKind::kHostWrite : OpKind::kHostRead);

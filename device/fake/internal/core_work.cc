@@ -139,7 +139,7 @@ void Core::Start(Op& op) {
       if (part.chunks[i] != ReadTime::kAtStart) continue;
       const size_t begin = part.bytes * i / count;
       const size_t end = part.bytes * (i + 1) / count;
-      std::memcpy(op.staged.data() + part.staged + begin, part.from + begin, end - begin);
+      ReadPart(part, begin, end, op.staged.data());
     }
   }
 }
@@ -162,7 +162,7 @@ void Core::CompleteParts(Op& op) {
       if (part.chunks[i] != ReadTime::kAtEnd) continue;
       const size_t begin = part.bytes * i / count;
       const size_t end = part.bytes * (i + 1) / count;
-      std::memcpy(op.staged.data() + part.staged + begin, part.from + begin, end - begin);
+      ReadPart(part, begin, end, op.staged.data());
     }
     if (part.source != nullptr) detector_.Compare(*part.source, op.info);
   }

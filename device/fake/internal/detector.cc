@@ -1,9 +1,10 @@
 #include "h2d/device/fake/internal/detector.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
+
+#include "h2d/device/fake/internal/address_sanitizer.h"
 
 namespace h2d::fake_internal {
 
@@ -34,7 +35,7 @@ void Detector::Tick(LaneIndex lane) {
 }
 
 void Detector::Acquire(LaneIndex lane, const Clock& clock, const OperationInfo& now) {
-  if (!enabled_) return;
+  if (!options_.enabled) return;
   lanes_[lane].clock.Join(clock);
   Observe(clock, now);
 }
@@ -51,13 +52,13 @@ void Detector::Observe(const Clock& clock, const OperationInfo& now) {
 
 Epoch Detector::BeginIssue(LaneIndex host, LaneIndex stream) {
   Clock& clock = lanes_[stream].clock;
-  if (enabled_) clock.Join(lanes_[host].clock);
+  if (options_.enabled) clock.Join(lanes_[host].clock);
   return {stream, clock.at(stream) + 1};
 }
 
 void Detector::EndIssue(LaneIndex host, Epoch epoch) {
   lanes_[epoch.lane].clock.Set(epoch.lane, epoch.time);
-  if (enabled_) Tick(host);
+  if (options_.enabled) Tick(host);
 }
 
 void Detector::Access(Shadow& shadow, const AccessRef& access, const MemoryRef& memory, bool writes,
@@ -88,7 +89,10 @@ bool Detector::ReleaseBlock(PinnedBlock& block, const AccessRef& access, const O
 void Detector::Watch(PinnedBlock* block, const AccessRef& access, const std::byte* from,
                      uint64_t bytes) {
   access->from = from;
-  access->expected.assign(from, from + bytes);
+  access->block = block;
+  access->expected.resize(bytes);
+  CopyPoisoned(access->expected.data(), from, bytes);
+  if (options_.poison_sources) PoisonBytes(from, bytes);
   watched_bytes_ += bytes + sizeof(AccessRecord);
   if (block->watched.size() == block->watched.capacity()) {
     std::erase_if(block->watched, [](const AccessRef& read) { return read->expected.empty(); });
@@ -114,18 +118,28 @@ void Detector::ForgetOldest(LaneIndex lane) {
 
 void Detector::Forget(AccessRecord& access) {
   if (access.expected.empty()) return;
-  watched_bytes_ -= access.expected.size() + sizeof(AccessRecord);
+  const size_t bytes = access.expected.size();
+  watched_bytes_ -= bytes + sizeof(AccessRecord);
   access.expected = {};
+  if (!kAddressSanitizer || !options_.poison_sources) return;
+  UnpoisonBytes(access.from, bytes);
+  for (const AccessRef& other : access.block->watched) {  // of the same bytes, or in part
+    if (other->from < access.from + bytes && access.from < other->from + other->expected.size()) {
+      PoisonBytes(other->from, other->expected.size());
+    }
+  }
 }
 
 void Detector::Compare(AccessRecord& access, const OperationInfo& now) {
   if (access.expected.empty() || access.reported) return;
   const uint64_t bytes = access.expected.size();
-  if (std::memcmp(access.expected.data(), access.from, bytes) == 0) return;
+  if (EqualPoisoned(access.expected.data(), access.from, bytes)) return;
+  std::vector<std::byte> present(bytes);
+  CopyPoisoned(present.data(), access.from, bytes);
   uint64_t first = 0;
-  while (access.expected[first] == access.from[first]) ++first;
+  while (access.expected[first] == present[first]) ++first;
   uint64_t last = bytes;
-  while (access.expected[last - 1] == access.from[last - 1]) --last;
+  while (access.expected[last - 1] == present[last - 1]) --last;
   access.reported = true;
   MemoryRef changed = access.op.source;
   changed.offset += first;
@@ -185,9 +199,9 @@ void Detector::OnConflict(const AccessRef& known, const AccessRef& fresh, bool f
 void Detector::Report(HazardKind kind, const OperationInfo* first, const OperationInfo* second,
                       std::string missing, const MemoryRef& memory, bool first_writes,
                       bool second_writes) {
-  if (!enabled_) return;
+  if (!options_.enabled) return;
   const auto number = [](const OperationInfo* op) { return op == nullptr ? 0 : op->number + 1; };
-  if (hazards_.size() >= max_hazards_) {  // from here on they are only counted
+  if (hazards_.size() >= options_.max_hazards) {  // from here on they are only counted
     ++count_;
     return;
   }

@@ -22,10 +22,15 @@ namespace h2d::fake_internal {
 
 class Detector final : private ConflictSink {
  public:
-  Detector(bool enabled, size_t max_hazards, Names& names)
-      : enabled_(enabled), max_hazards_(max_hazards), names_(names) {}
+  struct Options {
+    bool enabled = true;
+    size_t max_hazards = 0;
+    bool poison_sources = true;  // under address sanitizer
+  };
 
-  bool enabled() const noexcept { return enabled_; }
+  Detector(const Options& options, Names& names) : options_(options), names_(names) {}
+
+  bool enabled() const noexcept { return options_.enabled; }
 
   // --- Lanes -----------------------------------------------------------------------------------
   LaneIndex AddHostLane(std::string name);
@@ -56,7 +61,7 @@ class Detector final : private ConflictSink {
 
   // --- Sources that nobody may change ------------------------------------------------------------
   // Keeps the bytes of `access`, a source read at `from`, to compare them until the host has
-  // observed the copy's completion or too many bytes are kept.
+  // observed the copy's completion or too many bytes are kept; so long it is poisoned.
   void Watch(PinnedBlock* block, const AccessRef& access, const std::byte* from, uint64_t bytes);
   // Compares what is kept of `access` with memory now; `now` is what the comparison is part of.
   void Compare(h2d::fake_internal::Access& access, const OperationInfo& now);
@@ -85,8 +90,7 @@ class Detector final : private ConflictSink {
 
   static constexpr uint64_t kMaxWatchedBytes = uint64_t{64} << 20;
 
-  bool enabled_;
-  size_t max_hazards_;
+  const Options options_;
   Names& names_;
   std::vector<Lane> lanes_;
   std::vector<uint32_t> oldest_watched_;  // by lane: the time of the first of `watched`

@@ -1,7 +1,10 @@
 #include "h2d/device/fake/internal/engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "h2d/device/fake/internal/address_sanitizer.h"
 
 namespace h2d::fake_internal {
 namespace {
@@ -10,6 +13,15 @@ constexpr size_t kMaxSpareOps = 16'384;
 constexpr size_t kMaxSpareBytes = 4'096;  // staged bytes that a spare operation keeps
 
 }  // namespace
+
+void ReadPart(const CopyPart& part, size_t begin, size_t end, std::byte* staged) {
+  std::byte* to = staged + part.staged + begin;
+  if (part.block != nullptr) {
+    CopyPoisoned(to, part.from + begin, end - begin);
+  } else {
+    std::memcpy(to, part.from + begin, end - begin);
+  }
+}
 
 std::unique_ptr<Op> Engine::NewOp() {
   if (spare_.empty()) return std::make_unique<Op>();
@@ -174,7 +186,7 @@ void Engine::AdvanceTo(Time time) {
 }
 
 void Engine::Release(SimStream& stream) {
-  stream.held = false;
+  stream.held = stream.stuck = false;
   if (stream.overdue) {
     stream.overdue = false;
     due_.push({std::max(now_, stream.due), sequence_++, &stream, ++stream.schedule});

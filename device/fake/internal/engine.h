@@ -47,10 +47,13 @@ struct CopyPart {
   uint64_t bytes = 0;
   size_t staged = 0;  // where its bytes begin in `Op::staged`, which holds them as of the call
   std::vector<ReadTime> chunks;  // equal pieces; empty: all at the call
-  PinnedBlock* block = nullptr;  // of a pinned source
+  PinnedBlock* block = nullptr;  // of a pinned source, which may be poisoned
   AccessRef source;              // null when the source is not tracked
   bool watch_at_start = false;   // host functions may still write the source before it starts
 };
+
+// Reads [begin, end) of the source into its place in `staged`.
+void ReadPart(const CopyPart& part, size_t begin, size_t end, std::byte* staged);
 
 struct Op {
   OperationInfo info;
@@ -81,6 +84,7 @@ struct SimStream {
 
   std::deque<std::unique_ptr<Op>> queue;
   bool held = false;
+  bool stuck = false;      // held by choice, not by the test
   bool scheduled = false;  // the head is in flight until `due`
   bool overdue = false;    // it reached the front of the time line while the stream was held
   Time due{0};
@@ -122,6 +126,8 @@ class Engine {
   void AdvanceTo(Time time);
 
   void Hold(SimStream& stream) noexcept { stream.held = true; }
+  // Holds it until it is released, like a device that never gets on.
+  void Jam(SimStream& stream) noexcept { stream.held = stream.stuck = true; }
   void Release(SimStream& stream);
   bool CompleteHead(SimStream& stream);
   bool running() const noexcept { return running_ != 0; }

@@ -6,35 +6,13 @@
 #include <utility>
 
 #include "h2d/device/checked_size.h"
+#include "h2d/device/fake/internal/address_sanitizer.h"
 #include "h2d/device/fake/internal/cuda_errors.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define H2D_FAKE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define H2D_FAKE_ASAN 1
-#endif
-#endif
-#ifdef H2D_FAKE_ASAN
-#include <sanitizer/asan_interface.h>
-#endif
 
 namespace h2d::fake_internal {
 namespace {
 
 constexpr int kJunk = 0xa5;
-
-// Memory in the cache belongs to nobody: address sanitizer stops whoever touches it.
-void Poison([[maybe_unused]] std::byte* data, [[maybe_unused]] uint64_t bytes) noexcept {
-#ifdef H2D_FAKE_ASAN
-  ASAN_POISON_MEMORY_REGION(data, bytes);
-#endif
-}
-void Unpoison([[maybe_unused]] std::byte* data, [[maybe_unused]] uint64_t bytes) noexcept {
-#ifdef H2D_FAKE_ASAN
-  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
-#endif
-}
 
 std::string NameOr(std::string_view name, const char* kind, size_t id) {
   return name.empty() ? kind + std::to_string(id) : std::string(name);
@@ -92,7 +70,7 @@ Expected<PinnedBlock*> PinnedMemory::Allocate(uint64_t bytes, Names& names, bool
       cache_.erase(found);
       cached_bytes_ -= block.bytes;
       block.cached = false;
-      Unpoison(block.data.get(), block.bytes);
+      UnpoisonBytes(block.data.get(), block.bytes);
       std::memset(block.data.get(), kJunk, block.bytes);
       return &block;
     }
@@ -130,15 +108,18 @@ void PinnedMemory::Release(PinnedBlock& block, bool quiet) {
   block.shadow.Clear();
   cached_bytes_ += block.bytes;
   cache_.emplace(block.bytes, &block);
-  if (quiet) Poison(block.data.get(), block.bytes);
+  // Memory in the cache belongs to nobody: address sanitizer stops whoever touches it.
+  if (quiet) PoisonBytes(block.data.get(), block.bytes);
 }
 
-void PinnedMemory::FreeCached() {
+void PinnedMemory::FreeCached(bool in_use) {
+  if (!in_use) buried_.clear();
   size_t kept = 0;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (blocks_[i]->cached) {
-      Unpoison(blocks_[i]->data.get(), blocks_[i]->bytes);
+      UnpoisonBytes(blocks_[i]->data.get(), blocks_[i]->bytes);
       bytes_ -= blocks_[i]->bytes;
+      if (in_use) buried_.push_back(std::move(blocks_[i]));
       continue;
     }
     starts_[kept] = starts_[i];

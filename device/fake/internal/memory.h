@@ -86,7 +86,7 @@ struct PinnedBlock {
 class PinnedMemory {
  public:
   explicit PinnedMemory(uint64_t limit_bytes) noexcept : limit_bytes_(limit_bytes) {}
-  ~PinnedMemory() { FreeCached(); }
+  ~PinnedMemory() { FreeCached(/*in_use=*/false); }
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
@@ -94,7 +94,9 @@ class PinnedMemory {
   Expected<PinnedBlock*> Allocate(uint64_t bytes, Names& names, bool& fresh);
   // Puts the block into the cache. `quiet`: nothing reads it any more; then nobody else may.
   void Release(PinnedBlock& block, bool quiet);
-  void FreeCached();
+  // `in_use`: copies may still read some of it; the host's memory itself is kept until a later
+  // call.
+  void FreeCached(bool in_use);
 
   // The block, cached ones included, that holds `address`; null when none does.
   PinnedBlock* Find(const std::byte* address) noexcept;
@@ -106,7 +108,8 @@ class PinnedMemory {
   // Both in the order of addresses.
   std::vector<const std::byte*> starts_;
   std::vector<std::unique_ptr<PinnedBlock>> blocks_;
-  std::multimap<uint64_t, PinnedBlock*> cache_;  // by size
+  std::multimap<uint64_t, PinnedBlock*> cache_;       // by size
+  std::vector<std::unique_ptr<PinnedBlock>> buried_;  // freed while copies might read them
   uint32_t next_id_ = 0;
   uint64_t bytes_ = 0;
   uint64_t cached_bytes_ = 0;

@@ -13,6 +13,8 @@
 
 namespace h2d::fake_internal {
 
+struct PinnedBlock;
+
 // One operation's use of memory.
 struct Access {
   OperationInfo op;
@@ -23,6 +25,7 @@ struct Access {
   // A source read's bytes as of the call, until the host has observed the copy's completion.
   const std::byte* from = nullptr;
   std::vector<std::byte> expected;
+  PinnedBlock* block = nullptr;  // where they lie
   // What happened before it; kept only while host functions are queued, whose accesses become known
   // after those of operations enqueued later.
   std::unique_ptr<Clock> before;

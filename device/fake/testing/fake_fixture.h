@@ -26,6 +26,13 @@ class FakeFixture : public ::testing::Test {
  protected:
   static constexpr size_t kBytes = 64;
 
+  // Many of these tests store into sources in flight on purpose.
+  static FakeOptions Unpoisoned() {
+    FakeOptions options;
+    options.poison_sources = false;
+    return options;
+  }
+
   // Starts over with other options.
   void Reset(FakeOptions options) {
     device_ = FakeDevice::Create(std::move(options));
@@ -36,7 +43,7 @@ class FakeFixture : public ::testing::Test {
   }
   // The same with the answers of `script`, for operations told by `BeginOperation`.
   void ResetWith(std::map<ChoicePoint, uint32_t> script) {
-    FakeOptions options;
+    FakeOptions options = Unpoisoned();
     options.choices = std::make_shared<ScriptedChoices>(std::move(script));
     Reset(std::move(options));
   }
@@ -74,7 +81,7 @@ class FakeFixture : public ::testing::Test {
     return hazards.front();
   }
 
-  std::shared_ptr<FakeDevice> device_ = FakeDevice::Create();
+  std::shared_ptr<FakeDevice> device_ = FakeDevice::Create(Unpoisoned());
   Stream a_ = device_->NewStream("a");
   Stream b_ = device_->NewStream("b");
   DevicePtr target_ = *device_->AllocateDevice(4 * kBytes, "target");
