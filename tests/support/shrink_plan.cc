@@ -17,6 +17,7 @@ class Shrinker {
     while (smaller && runs_left_ > 0) {
       smaller = RemoveOperations();
       smaller = ShrinkBytes() || smaller;
+      if (!smaller) smaller = RemoveAPair();
     }
     return std::move(plan_);
   }
@@ -44,6 +45,19 @@ class Shrinker {
       }
     }
     return removed;
+  }
+
+  // Two that need each other, such as a hold and its release.
+  bool RemoveAPair() {
+    for (size_t second = plan_.ops.size(); second-- > 1;) {
+      for (size_t first = second; first-- > 0;) {
+        Plan without = plan_;
+        without.ops.erase(without.ops.begin() + static_cast<std::ptrdiff_t>(second));
+        without.ops.erase(without.ops.begin() + static_cast<std::ptrdiff_t>(first));
+        if (Keep(std::move(without))) return true;
+      }
+    }
+    return false;
   }
 
   // The choices first: what fails on a kind device is easier to read.

@@ -9,10 +9,10 @@
 
 namespace h2d::testing {
 
-// A plan that still fails, and of which no operation can be left out and no byte be made 0 alone
-// without that it passes: bytes that are 0 are the simplest operation on the first stream with the
-// kindest device. `fails` is called at most `max_runs` times; when they are used up the plan may be
-// larger than that. REQUIRES: `fails(plan)`.
+// A plan that still fails, and of which no operation, no two of them and no byte that is not 0 can
+// be left out without that it passes: bytes that are 0 are the simplest operation on the first
+// stream with the kindest device. `fails` is called at most `max_runs` times; when they are used up
+// the plan may be larger than that. REQUIRES: `fails(plan)`.
 Plan ShrinkPlan(Plan plan, const std::function<bool(const Plan&)>& fails, uint64_t max_runs = 5000);
 
 }  // namespace h2d::testing
