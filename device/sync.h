@@ -1,6 +1,6 @@
 // The library's mutex and atomics: the one place where its threads meet.
 //
-// In production they are `std::mutex` and `std::atomic`. A simulator that runs host threads as
+// In production they are `BriefLock` and `std::atomic`. A simulator that runs host threads as
 // deterministic tasks installs a `SyncHooks` for each of its threads; then every lock, unlock and
 // ordered atomic access passes through it, as a point where another task may run and as an edge of
 // happens-before. Without one the cost is the load of a thread-local pointer.
@@ -9,7 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "h2d/device/brief_lock.h"
 
 // Clang's thread-safety annotations; libstdc++'s own mutex has none.
 #if defined(__clang__)
@@ -45,8 +46,8 @@ class SyncHooks {
   static inline thread_local SyncHooks* current_ = nullptr;
 };
 
-// A mutual-exclusion lock that is not recursive. All users of one mutex at a time have hooks of the
-// same simulator, or none has any.
+// A mutual-exclusion lock for short sections, not recursive. All users of one mutex at a time have
+// hooks of the same simulator, or none has any.
 class H2D_ANNOTATE(capability("mutex")) Mutex {
  public:
   Mutex() = default;
@@ -69,7 +70,7 @@ class H2D_ANNOTATE(capability("mutex")) Mutex {
   }
 
  private:
-  std::mutex mutex_;
+  internal::BriefLock mutex_;
 };
 
 // Holds a mutex for a scope.
