@@ -274,6 +274,119 @@ TEST_F(OrderOfCallsTest, ASweepHalvesTowardsTheOldest) {
   EXPECT_EQ(stager_->stats().slots_in_use, 8u - 3u + 1u) << "three were known complete";
 }
 
+// A device that is far behind: what was asked in vain is not asked again before the oldest is
+// complete, and then a little further each time.
+TEST_F(OrderOfCallsTest, ASweepAsksAsFarAsTheOneBeforeSuggests) {
+  MakeStager({.slot_bytes = 256, .initial_slots = 8, .max_slots = 8});
+  EXPECT_CALL(*mock_, Inspect).Times(AnyNumber());
+  EXPECT_CALL(*mock_, OnHostAccess).Times(AnyNumber());
+  EXPECT_CALL(*mock_, CopyAsync).Times(AnyNumber());
+  EXPECT_CALL(*mock_, Record).Times(AnyNumber());
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(stager_->Copy(To(3), values_, stream_));
+  const InSequence order;
+  const auto pending = [] { return Return(Expected<std::optional<size_t>>(std::nullopt)); };
+  const auto first_complete = [] { return Return(Expected<std::optional<size_t>>(0)); };
+  EXPECT_CALL(*mock_, WaitAny(SizeIs(4), _)).WillOnce(pending());
+  EXPECT_CALL(*mock_, WaitAny(SizeIs(1), _)).WillOnce(pending());
+  EXPECT_CALL(*mock_, WaitAny(SizeIs(1), _)).WillOnce(first_complete());  // frees one
+  EXPECT_CALL(*mock_, WaitAny(SizeIs(2), _)).WillOnce(first_complete());  // frees two
+  EXPECT_EQ(stager_->TryCopy(To(3), values_, stream_)->kind, Kind::kWouldBlock);
+  EXPECT_EQ(stager_->TryCopy(To(3), values_, stream_)->kind, Kind::kWouldBlock);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(stager_->TryCopy(To(3), values_, stream_)->kind, Kind::kIssued);
+  }
+}
+
+TEST_F(OrderOfCallsTest, ABatchIsOneCallOfWhatMustTravelAndOneRecord) {
+  auto held = stager_->NewMirror(To(3));
+  auto changed = stager_->NewMirror(Destination::Of(memory_.data() + 8, 3));
+  ExpectOneCopy(12, stream_);
+  ASSERT_TRUE(stager_->Copy(*held, values_, stream_));
+  EndSetUp();
+  const InSequence order;
+  EXPECT_CALL(*mock_, Inspect(On(stream_)));
+  EXPECT_CALL(*mock_, OnHostAccess(_, HostAccess::kWrite));
+  EXPECT_CALL(*mock_, CopyBatchAsync(SizeIs(2), On(stream_)));
+  EXPECT_CALL(*mock_, Record(_, On(stream_)));
+  const std::vector<int> none;
+  const std::array<BatchCopy, 4> copies = {
+      BatchCopy::To(*held, values_), BatchCopy::To(*changed, values_),
+      BatchCopy::To(Destination::Of(memory_.data() + 16, 4), none),
+      BatchCopy::To(Destination::Of(memory_.data() + 32, 4), values_, -1)};
+  auto outcome = stager_->CopyBatch(copies, stream_);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(*outcome, (CopyOutcome{Kind::kTrimmed, 28}));
+  EXPECT_EQ(memory_[10], 3);
+  EXPECT_EQ(memory_[35], -1);
+}
+
+TEST_F(OrderOfCallsTest, ABatchOfHitsOrOfNothingTakesNoSlot) {
+  auto mirror = stager_->NewMirror(To(3));
+  ExpectOneCopy(12, stream_);
+  ASSERT_TRUE(stager_->Copy(*mirror, values_, stream_));
+  EndSetUp();
+  EXPECT_EQ(stager_->CopyBatch({}, stream_)->kind, Kind::kSkipped);
+  EXPECT_CALL(*mock_, Inspect(On(other_)));
+  EXPECT_CALL(*mock_, WaitEvent(On(other_), _));
+  const BatchCopy hit = BatchCopy::To(*mirror, values_);
+  EXPECT_EQ(stager_->CopyBatch({&hit, 1}, other_)->kind, Kind::kSkipped);
+}
+
+TEST_F(OrderOfCallsTest, AFailedBatchIsGuardedAndNoMirrorBelievesIt) {
+  auto a = stager_->NewMirror(To(3));
+  auto b = stager_->NewMirror(Destination::Of(memory_.data() + 8, 3));
+  const std::array<BatchCopy, 2> copies = {BatchCopy::To(*a, values_), BatchCopy::To(*b, values_)};
+  const InSequence order;
+  EXPECT_CALL(*mock_, Inspect);
+  EXPECT_CALL(*mock_, OnHostAccess);
+  EXPECT_CALL(*mock_, CopyBatchAsync).WillOnce([](auto...) { return DeviceError(700); });
+  EXPECT_CALL(*mock_, Record);
+  EXPECT_EQ(stager_->CopyBatch(copies, stream_).error().device_code, 700);
+  EXPECT_FALSE(*a->Matches(values_));
+  EXPECT_FALSE(*b->Matches(values_));
+}
+
+TEST_F(OrderOfCallsTest, AStepIsOneCopyAndAnUnchangedOneOnlyAsksForTheStream) {
+  alignas(256) std::array<int, 64> slab{};
+  StepLayout::Builder builder;
+  const auto near = builder.Add<int>("near", 4);
+  const auto far = builder.Add<int>("far", 4);
+  auto writer = stager_->NewStepWriter(*std::move(builder).Build(), DevicePtr(slab.data()),
+                                       {.cover_gap_bytes = 0});
+  for (const bool changed : {true, false}) {
+    EndSetUp();
+    const InSequence order;
+    EXPECT_CALL(*mock_, Inspect(On(stream_)));
+    if (changed) {
+      EXPECT_CALL(*mock_, OnHostAccess(SizeIs(28), HostAccess::kWrite));
+      EXPECT_CALL(*mock_, CopyAsync(DevicePtr(slab.data()), SizeIs(28), On(stream_)));
+      EXPECT_CALL(*mock_, Record(_, On(stream_)));
+    }
+    ASSERT_TRUE(writer->SetAt(near, 1, values_));
+    ASSERT_TRUE(writer->Set(far, values_));
+    ASSERT_TRUE(writer->SetAt(near, 0, std::vector<int>{7}));
+    ASSERT_TRUE(writer->Submit(stream_));
+  }
+}
+
+TEST_F(OrderOfCallsTest, ChangesOfAStepThatLieApartAreOneBatchCall) {
+  alignas(256) std::array<int, 64> slab{};
+  StepLayout::Builder builder;
+  const auto first = builder.Add<int>("first", 4);
+  const auto between = builder.Add<int>("between", 16, {.device_written = true});
+  const auto last = builder.Add<int>("last", 4);
+  static_cast<void>(between);
+  auto writer = stager_->NewStepWriter(*std::move(builder).Build(), DevicePtr(slab.data()));
+  const InSequence order;
+  EXPECT_CALL(*mock_, Inspect);
+  EXPECT_CALL(*mock_, OnHostAccess(SizeIs(24), HostAccess::kWrite));
+  EXPECT_CALL(*mock_, CopyBatchAsync(SizeIs(2), On(stream_)));
+  EXPECT_CALL(*mock_, Record);
+  ASSERT_TRUE(writer->Set(first, values_));
+  ASSERT_TRUE(writer->Set(last, values_));
+  EXPECT_EQ(*writer->Submit(stream_), (CopyOutcome{Kind::kIssued, 24}));
+}
+
 TEST_F(OrderOfCallsTest, TheKthAllocationThatFailsInTheConstructorLeavesNothingOutstanding) {
   stager_.reset();
   for (int k = 0; k < 3; ++k) {

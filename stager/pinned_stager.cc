@@ -1,7 +1,10 @@
 #include "h2d/stager/pinned_stager.h"
 
+#include <array>
+#include <string>
 #include <utility>
 
+#include "h2d/stager/internal/batch_item.h"
 #include "h2d/stager/internal/checked_image.h"
 #include "h2d/stager/internal/stager_core.h"
 #include "h2d/stager/internal/step_state.h"
@@ -49,9 +52,36 @@ Expected<CopyOutcome> PinnedStager::CopyImage(const Destination& destination,
 
 Expected<CopyOutcome> PinnedStager::CopyImage(H2DMirror& mirror, const internal::HostImage& image,
                                               const Stream& stream, internal::WaitForSlot wait) {
-  Expected<void> own = mirror.CheckMadeBy(core_.get());
-  if (!own) return core_->Counted<CopyOutcome>(ErrorOf(own));
+  if (mirror.state_ == nullptr || &mirror.state_->core() != core_.get()) [[unlikely]] {
+    Expected<void> own = mirror.CheckMadeBy(core_.get());
+    return core_->Counted<CopyOutcome>(ErrorOf(own));
+  }
   return core_->CopyMirrored(*mirror.state_, image, stream, wait);
+}
+
+static_assert(PinnedStager::kMaxBatchCopies == internal::kMaxBatchEntries);
+
+Expected<CopyOutcome> PinnedStager::CopyBatchImages(std::span<const BatchCopy> copies,
+                                                    const Stream& stream,
+                                                    internal::WaitForSlot wait) {
+  if (copies.size() > kMaxBatchCopies) {
+    return core_->Counted<CopyOutcome>(
+        InvalidArgument("A batch of " + std::to_string(copies.size()) + " copies is larger than " +
+                        std::to_string(kMaxBatchCopies) + "."));
+  }
+  std::array<internal::BatchItem, kMaxBatchCopies> items;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    H2DMirror* const mirror = copies[i].mirror_;
+    if (mirror != nullptr) {
+      if (Expected<void> own = mirror->CheckMadeBy(core_.get()); !own) {
+        return core_->Counted<CopyOutcome>(ErrorOf(own));
+      }
+      items[i].mirror = mirror->state_.get();
+    }
+    items[i].destination = copies[i].destination_;
+    items[i].image = copies[i].image();
+  }
+  return core_->CopyBatch(std::span(items).first(copies.size()), stream, wait);
 }
 
 Expected<SlotLease> PinnedStager::Acquire(uint64_t bytes) {

@@ -330,5 +330,25 @@ TEST_F(PinnedStagerTest, NullDevicesAndBadOptionsAreRefused) {
             ErrorCode::kInvalidArgument);
 }
 
+TEST_F(PinnedStagerTest, ABatchThatCannotBeMadeChangesNothing) {
+  auto mirror = *stager_->NewMirror(To(4));
+  const std::vector<int> two = {1, 2};
+  const BatchCopy good = BatchCopy::To(Destination::Of(memory_.data() + 8, 2), two);
+  const BatchCopy mirrored = BatchCopy::To(mirror, two);
+  const auto refused = [&](std::vector<BatchCopy> copies, const char* part) {
+    ExpectError(stager_->CopyBatch(copies, stream_), ErrorCode::kInvalidArgument, part);
+  };
+  refused({good, BatchCopy::To(Destination::Of(memory_.data(), 1), two)}, "Copy 1 of the batch");
+  refused({mirrored, mirrored}, "one mirror twice");
+  refused({good, BatchCopy::To(Destination::Of(memory_.data() + 9, 2), two)}, "the same bytes");
+  refused(std::vector<BatchCopy>(PinnedStager::kMaxBatchCopies + 1, good), "larger than");
+  auto other = *PinnedStager::Create(device_);
+  auto foreign = *other->NewMirror(Destination::Of(memory_.data() + 16, 2));
+  refused({good, BatchCopy::To(foreign, two)}, "another stager");
+  EXPECT_EQ(memory_[8], 0);
+  EXPECT_FALSE(*mirror.Matches(two));
+  EXPECT_EQ(stager_->stats().errors, 5u);
+}
+
 }  // namespace
 }  // namespace h2d

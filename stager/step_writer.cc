@@ -55,6 +55,29 @@ void StepWriter::WriteAll(uint32_t field, std::span<const std::byte> bytes) {
   }
 }
 
+Expected<void> StepWriter::SetRowImage(const FieldAt& field, uint64_t row,
+                                       std::span<const std::byte> values) {
+  Expected<void> written = Write(field, row, 0, values, /*pad_rest=*/true);
+  if (written) state_->image().SetCount(field.index, row, values.size() / field.element_bytes);
+  return written;
+}
+
+// The padding behind the row's values is compared again, which costs less than to remember it.
+Expected<void> StepWriter::AppendToRowImage(const FieldAt& field, uint64_t row,
+                                            std::span<const std::byte> values) {
+  const uint64_t count = CountOf(field, row);
+  Expected<void> written = Write(field, row, count, values, /*pad_rest=*/true);
+  if (written) {
+    state_->image().SetCount(field.index, row, count + values.size() / field.element_bytes);
+  }
+  return written;
+}
+
+uint64_t StepWriter::CountOf(const FieldAt& field, uint64_t row) const noexcept {
+  if (BytesOf(field).empty() || row >= state_->layout().fields()[field.index].rows) return 0;
+  return state_->image().Count(field.index, row);
+}
+
 Expected<void> StepWriter::CheckRows(const FieldAt& field, uint64_t a, uint64_t b) const {
   if (Expected<void> valid = Check(field); !valid) return valid;
   const StepLayout::FieldInfo& info = state_->layout().fields()[field.index];
@@ -65,21 +88,33 @@ Expected<void> StepWriter::CheckRows(const FieldAt& field, uint64_t a, uint64_t 
 }
 
 Expected<void> StepWriter::CopyRowImage(const FieldAt& field, uint64_t from, uint64_t to) {
-  if (Expected<void> valid = CheckRows(field, from, to); !valid) return valid;
+  if (Expected<void> valid = CheckRows(field, from, to); !valid || from == to) return valid;
+  internal::StepImage& image = state_->image();
   const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
-  const auto row = state_->image().BytesOf(field.index).subspan(from * bytes, bytes);
-  state_->image().Write({field.index, to, 0}, row, /*pad_rest=*/false);
+  image.Write({field.index, to, 0}, image.BytesOf(field.index).subspan(from * bytes, bytes),
+              /*pad_rest=*/false);
+  image.SetCount(field.index, to, image.Count(field.index, from));
   return {};
+}
+
+Expected<void> StepWriter::MoveRowImage(const FieldAt& field, uint64_t from, uint64_t to) {
+  Expected<void> copied = CopyRowImage(field, from, to);
+  if (!copied || from == to) return copied;
+  return SetRowImage(field, from, {});
 }
 
 Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint64_t b) {
   if (Expected<void> valid = CheckRows(field, a, b); !valid) return valid;
+  internal::StepImage& image = state_->image();
   const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
   const std::span<std::byte> kept(state_->scratch(), bytes);
-  const auto image = state_->image().BytesOf(field.index);
-  std::memcpy(kept.data(), image.data() + a * bytes, bytes);
-  state_->image().Write({field.index, a, 0}, image.subspan(b * bytes, bytes), /*pad_rest=*/false);
-  state_->image().Write({field.index, b, 0}, kept, /*pad_rest=*/false);
+  const auto rows = image.BytesOf(field.index);
+  std::memcpy(kept.data(), rows.data() + a * bytes, bytes);
+  image.Write({field.index, a, 0}, rows.subspan(b * bytes, bytes), /*pad_rest=*/false);
+  image.Write({field.index, b, 0}, kept, /*pad_rest=*/false);
+  const uint64_t count = image.Count(field.index, a);
+  image.SetCount(field.index, a, image.Count(field.index, b));
+  image.SetCount(field.index, b, count);
   return {};
 }
 
@@ -89,6 +124,10 @@ std::span<const std::byte> StepWriter::BytesOf(const FieldAt& field) const noexc
     return {};
   }
   return state_->image().BytesOf(field.index);
+}
+
+bool StepWriter::KnowsField(const FieldAt& field) noexcept {
+  return !BytesOf(field).empty() && state_->Knows(field.index);
 }
 
 void StepWriter::ForgetField(const FieldAt& field) noexcept {

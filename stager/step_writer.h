@@ -44,7 +44,8 @@ class StepWriter {
   ~StepWriter();
 
   // Writes `values` at the start of the field and pads the rest, if the field has padding; without
-  // padding the rest stays as it is. No device call. Errors: a field of another layout; more values
+  // padding the rest stays as it is. No device call. REQUIRES, here and below: `values` do not lie
+  // in what `Values` answers. Errors, here and below: a field of another layout; more values
   // than the field holds (`kInvalidArgument`); then nothing changes.
   template <Element T, HostRange R>
   requires std::is_same_v<ElementOf<R>, T>
@@ -52,14 +53,35 @@ class StepWriter {
     return Write(At(field), 0, 0, Bytes(values), /*pad_rest=*/true);
   }
 
-  // The same for one row, padded to the row's width. No values clear it.
+  // The same for one row, padded to the row's width: the row has that many values from now on.
   template <Element T, HostRange R>
   requires std::is_same_v<ElementOf<R>, T>
   [[nodiscard]] Expected<void> SetRow(RowsField<T> field, uint64_t row, const R& values) {
-    return Write(At(field), row, 0, Bytes(values), /*pad_rest=*/true);
+    return SetRowImage(At(field), row, Bytes(values));
   }
 
-  // Writes some elements, from element `first` of the field or of the row on, and nothing else.
+  // Writes `values` behind the values that the row has, and pads the rest.
+  template <Element T, HostRange R>
+  requires std::is_same_v<ElementOf<R>, T>
+  [[nodiscard]] Expected<void> AppendToRow(RowsField<T> field, uint64_t row, const R& values) {
+    return AppendToRowImage(At(field), row, Bytes(values));
+  }
+
+  // The row has no values from now on: all of it is padding.
+  template <Element T>
+  [[nodiscard]] Expected<void> ClearRow(RowsField<T> field, uint64_t row) {
+    return SetRowImage(At(field), row, {});
+  }
+
+  // How many values a row has: those of its last `SetRow` and of the appends since; 0 for a row or
+  // a field that does not exist.
+  template <Element T>
+  uint64_t RowCount(RowsField<T> field, uint64_t row) const noexcept {
+    return CountOf(At(field), row);
+  }
+
+  // Writes some elements, from element `first` of the field or of the row on, and nothing else: no
+  // padding, and a row has as many values as before.
   template <Element T, HostRange R>
   requires std::is_same_v<ElementOf<R>, T>
   [[nodiscard]] Expected<void> SetAt(Field<T> field, uint64_t first, const R& values) {
@@ -86,10 +108,16 @@ class StepWriter {
     return EditAs<T>(At(field), write);
   }
 
-  // Row `from` is written over row `to`; the two are exchanged.
+  // Row `to` becomes what row `from` is, and with `MoveRow` row `from` is cleared; two rows are
+  // exchanged. Values, padding and counts go together; of elements that were never written here
+  // the content is arbitrary.
   template <Element T>
   [[nodiscard]] Expected<void> CopyRow(RowsField<T> field, uint64_t from, uint64_t to) {
     return CopyRowImage(At(field), from, to);
+  }
+  template <Element T>
+  [[nodiscard]] Expected<void> MoveRow(RowsField<T> field, uint64_t from, uint64_t to) {
+    return MoveRowImage(At(field), from, to);
   }
   template <Element T>
   [[nodiscard]] Expected<void> SwapRows(RowsField<T> field, uint64_t a, uint64_t b) {
@@ -106,6 +134,17 @@ class StepWriter {
   template <Element T>
   std::span<const T> Values(RowsField<T> field) const noexcept {
     return As<const T>(BytesOf(At(field)));
+  }
+
+  // Whether the slab holds `Values(field)`, all of it, once what was submitted has run and what was
+  // written since is submitted. Never so for a field that the graph writes.
+  template <Element T>
+  bool Knows(Field<T> field) noexcept {
+    return KnowsField(At(field));
+  }
+  template <Element T>
+  bool Knows(RowsField<T> field) noexcept {
+    return KnowsField(At(field));
   }
 
   // Forgets what the device holds of a field, or of all: it travels when it is next set. What was
@@ -177,7 +216,13 @@ class StepWriter {
   Expected<std::span<std::byte>> ScratchFor(const FieldAt& field);
   void WriteAll(uint32_t field, std::span<const std::byte> bytes);
   Expected<void> CheckRows(const FieldAt& field, uint64_t a, uint64_t b) const;
+  Expected<void> SetRowImage(const FieldAt& field, uint64_t row, std::span<const std::byte> values);
+  Expected<void> AppendToRowImage(const FieldAt& field, uint64_t row,
+                                  std::span<const std::byte> values);
+  uint64_t CountOf(const FieldAt& field, uint64_t row) const noexcept;
+  bool KnowsField(const FieldAt& field) noexcept;
   Expected<void> CopyRowImage(const FieldAt& field, uint64_t from, uint64_t to);
+  Expected<void> MoveRowImage(const FieldAt& field, uint64_t from, uint64_t to);
   Expected<void> SwapRowImages(const FieldAt& field, uint64_t a, uint64_t b);
   std::span<const std::byte> BytesOf(const FieldAt& field) const noexcept;
   void ForgetField(const FieldAt& field) noexcept;

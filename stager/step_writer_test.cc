@@ -101,6 +101,39 @@ TEST_F(StepWriterTest, RowsAreMovedSwappedAndCleared) {
   EXPECT_EQ(tables[8], 0);
 }
 
+TEST_F(StepWriterTest, RowsHaveTheirOwnCounts) {
+  SetAll();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  ASSERT_TRUE(writer_->AppendToRow(tables_, 1, std::vector<int32_t>{5, 6}));
+  EXPECT_EQ(writer_->RowCount(tables_, 1), 3u);
+  EXPECT_EQ(*writer_->Submit(stream_), (CopyOutcome{Kind::kTrimmed, 8})) << "what was appended";
+  ASSERT_TRUE(writer_->MoveRow(tables_, 1, 0));
+  EXPECT_EQ(writer_->RowCount(tables_, 0), 3u);
+  EXPECT_EQ(writer_->RowCount(tables_, 1), 0u);
+  ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{9, 9, 9, 9}));
+  ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{8}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  const int32_t* const tables = At(layout_->offset(tables_));
+  EXPECT_EQ(std::vector<int32_t>(tables, tables + 12),
+            (std::vector<int32_t>{1, 5, 6, 0, 0, 0, 0, 0, 8, 0, 0, 0}))
+      << "no stale tail";
+  EXPECT_EQ(writer_->AppendToRow(tables_, 0, std::vector<int32_t>{7, 7}).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(writer_->RowCount(tables_, 0), 3u);
+}
+
+TEST_F(StepWriterTest, WhatTheSlabHoldsIsKnownUntilAnotherPathWritesIt) {
+  EXPECT_FALSE(writer_->Knows(tokens_));
+  SetAll();
+  EXPECT_TRUE(writer_->Knows(tokens_));
+  ASSERT_TRUE(writer_->Set(sampled_, std::vector<int32_t>{1, 2, 3, 4}));
+  EXPECT_FALSE(writer_->Knows(sampled_)) << "the graph writes it";
+  ASSERT_TRUE(writer_->Submit(stream_));
+  EXPECT_TRUE(writer_->Knows(tables_));
+  ASSERT_TRUE(stager_->Copy(Destination::Of(At(0), 1), std::vector<int32_t>{6}, stream_));
+  EXPECT_FALSE(writer_->Knows(tables_));
+}
+
 TEST_F(StepWriterTest, ACallbackEditsTheWholeField) {
   SetAll();
   ASSERT_TRUE(writer_->Submit(stream_));

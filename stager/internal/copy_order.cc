@@ -6,8 +6,7 @@
 
 namespace h2d::internal {
 
-Expected<bool> CopyOrder::Follow(SlotRing& ring, const Stream& stream, StreamId id) {
-  if (last_.generation == 0 || last_.stream == id) return false;
+Expected<bool> CopyOrder::FollowAcross(SlotRing& ring, const Stream& stream, StreamId id) {
   if (std::find(waited_.begin(), waited_.end(), id) != waited_.end()) {
     Reached(Mark::kStreamWaitedBefore);
     return true;

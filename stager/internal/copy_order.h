@@ -19,7 +19,11 @@ class CopyOrder {
   // Makes `stream`, whose identity is `id`, wait for the last copy unless it is ordered after it
   // already. Answers whether the two are on different streams. Errors: as
   // `SlotRing::MakeStreamWait`.
-  Expected<bool> Follow(SlotRing& ring, const Stream& stream, StreamId id);
+  Expected<bool> Follow(SlotRing& ring, const Stream& stream, StreamId id) {
+    if (last_.generation == 0 || last_.stream == id) [[likely]]
+      return false;
+    return FollowAcross(ring, stream, id);
+  }
 
   // `copy` is the last one from now on. REQUIRES: `Follow` succeeded for its stream before it was
   // enqueued.
@@ -29,6 +33,8 @@ class CopyOrder {
   bool MayRun(const SlotRing& ring) const noexcept;
 
  private:
+  Expected<bool> FollowAcross(SlotRing& ring, const Stream& stream, StreamId id);
+
   CopyRef last_;
   std::array<StreamId, 4> waited_{};  // 0: none
   uint32_t next_waited_ = 0;

@@ -80,8 +80,7 @@ Expected<void> MirrorRegistry::Move(DevicePtr from, DevicePtr begin, uint64_t by
   return added;
 }
 
-void MirrorRegistry::ForgetOverlapping(DevicePtr begin, uint64_t bytes) noexcept {
-  if (live_.Load() == 0) return;
+void MirrorRegistry::ForgetOverlappingOf(DevicePtr begin, uint64_t bytes) noexcept {
   const uint64_t end = begin.address() + bytes;
   MutexLock lock(mutex_);
   for (auto entry = FirstOverlap(begin.address(), end);

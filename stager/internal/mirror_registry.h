@@ -33,7 +33,9 @@ class MirrorRegistry {
   Expected<void> Move(DevicePtr from, DevicePtr begin, uint64_t bytes);
 
   // Makes the mirrors that overlap a range forget, after something wrote it or may have.
-  void ForgetOverlapping(DevicePtr begin, uint64_t bytes) noexcept;
+  void ForgetOverlapping(DevicePtr begin, uint64_t bytes) noexcept {
+    if (live_.Load() != 0) ForgetOverlappingOf(begin, bytes);
+  }
 
  private:
   struct Entry {
@@ -42,6 +44,7 @@ class MirrorRegistry {
   };
   using Entries = std::map<uint64_t, Entry>;  // by first address; disjoint
 
+  void ForgetOverlappingOf(DevicePtr begin, uint64_t bytes) noexcept;
   Entries::iterator FirstOverlap(uint64_t begin, uint64_t end) H2D_REQUIRES(mutex_);
   Expected<void> AddLocked(DevicePtr begin, uint64_t bytes, ForgetCount* forgets)
       H2D_REQUIRES(mutex_);

@@ -1,6 +1,7 @@
 #include "h2d/stager/internal/mirror_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "h2d/stager/internal/stager_core.h"
@@ -18,12 +19,18 @@ void MarkTrim(const ImageBytes& image, ByteSpan span) noexcept {
   if (span.end > image.value_bytes) Reached(Mark::kPaddingDiffers);
 }
 
+uint64_t NextRank() noexcept {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 MirrorState::MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination,
                          HostBytes held)
     : core_(std::move(core)),
       registry_(core_->registry()),
+      rank_(NextRank()),
       destination_(destination),
       held_(std::move(held)) {}
 

@@ -33,6 +33,9 @@ class MirrorState {
   StagerCore& core() const noexcept { return *core_; }
   Mutex& mutex() noexcept H2D_ANNOTATE(lock_returned(mutex_)) { return mutex_; }
 
+  // Tells in which order the mutexes of several mirrors are taken; no two have the same.
+  uint64_t rank() const noexcept { return rank_; }
+
   const Destination& destination() const H2D_REQUIRES(mutex_) { return destination_; }
 
   // The span of `image` that must travel so that the destination holds it: empty when it does.
@@ -68,6 +71,7 @@ class MirrorState {
 
   const std::shared_ptr<StagerCore> core_;
   const std::shared_ptr<MirrorRegistry> registry_;
+  const uint64_t rank_;
   ForgetCount forgets_{0};  // counted up by plain copies into the range
 
   Mutex mutex_;

@@ -28,7 +28,7 @@ void SlabArena::AddSlab(PinnedBuffer memory) {
 }
 
 std::optional<BlockRun> SlabArena::Take(uint64_t bytes) noexcept {
-  const uint64_t wanted = (bytes - 1) / kBlockBytes + 1;
+  const uint64_t wanted = BlocksOf(bytes);
   if (wanted > std::numeric_limits<uint32_t>::max()) return std::nullopt;
   const auto slabs = static_cast<uint32_t>(slabs_.size());
   for (uint32_t i = 0; i < slabs; ++i) {
@@ -57,7 +57,7 @@ std::optional<BlockRun> SlabArena::TakeFrom(uint32_t slab, uint32_t blocks) noex
 }
 
 bool SlabArena::Fits(uint64_t bytes) const noexcept {
-  const uint64_t wanted = (bytes - 1) / kBlockBytes + 1;
+  const uint64_t wanted = BlocksOf(bytes);
   return std::any_of(slabs_.begin(), slabs_.end(), [wanted](const Slab& slab) {
     return slab.memory && std::any_of(slab.free.begin(), slab.free.end(),
                                       [wanted](FreeRun run) { return run.blocks >= wanted; });

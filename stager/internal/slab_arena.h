@@ -73,6 +73,11 @@ class SlabArena {
   std::vector<Slab> slabs_;
 };
 
+// How many blocks `bytes` bytes take.
+constexpr uint64_t BlocksOf(uint64_t bytes) noexcept {
+  return bytes / SlabArena::kBlockBytes + (bytes % SlabArena::kBlockBytes != 0 ? 1 : 0);
+}
+
 // `bytes` in whole blocks; the largest number when 64 bits cannot hold it.
 constexpr uint64_t InBlocks(uint64_t bytes) noexcept {
   return RoundedUp(bytes, SlabArena::kBlockBytes).value_or(~uint64_t{0});

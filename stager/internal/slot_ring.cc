@@ -11,62 +11,84 @@ namespace h2d::internal {
 SlotRing::SlotRing(Device& device, const StagerOptions& options)
     : device_(device),
       options_(options),
-      arena_(options.max_slots),
+      arena_(options.max_slots + kSpareEvents),
       slots_(options.max_slots + kSpareEvents) {
   free_.reserve(slots_.size());
   streams_.reserve(slots_.size());
 }
 
-std::optional<SlotRef> SlotRing::TakeFree(uint64_t bytes) {
-  if (in_use_ >= options_.max_slots || free_.empty()) return std::nullopt;
-  BlockRun run;
-  if (bytes > 0) {
-    const std::optional<BlockRun> taken = arena_.Take(bytes);
-    if (!taken) return std::nullopt;
-    run = *taken;
-  }
+// The usual way: the slot freed last, with the memory that it had.
+bool SlotRing::TakeFree(uint64_t bytes, SlotRef* slot) {
+  if (in_use_ >= options_.max_slots || free_.empty()) return false;
   const uint32_t index = free_.back();
+  Slot& taken = slots_[index];
+  if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
   free_.pop_back();
-  slots_[index].run = run;
-  slots_[index].state = State::kHeld;
+  taken.state = State::kHeld;
   stats_.slots_in_use_most = std::max(stats_.slots_in_use_most, ++in_use_);
-  return SlotRef{index, bytes > 0 ? arena_.BytesOf(run, bytes) : std::span<std::byte>()};
+  *slot = {index, {taken.memory, bytes}};
+  return true;
 }
 
-// Sweeps stream after stream, each until it has nothing more to give: a sweep frees half a list,
-// and a large copy may need the memory of all of it.
-Expected<std::optional<SlotRef>> SlotRing::TakeFreeOrSwept(uint64_t bytes) {
-  if (auto slot = TakeFree(bytes)) return slot;
+// Gives a free slot memory of another size than it had last. When none fits, the other free slots
+// give theirs up: memory idle in one size must not keep another from being served (I10).
+bool SlotRing::Refit(Slot& slot, uint64_t bytes) {
+  GiveBackMemory(slot);
+  if (bytes == 0) return true;
+  std::optional<BlockRun> run = arena_.Take(bytes);
+  if (!run) {
+    GiveBackKeptMemory();
+    run = arena_.Take(bytes);
+  }
+  if (!run) return false;
+  slot.run = *run;
+  slot.memory = arena_.BytesOf(*run, bytes).data();
+  return true;
+}
+
+void SlotRing::GiveBackMemory(Slot& slot) {
+  arena_.GiveBack(slot.run);
+  slot.run = BlockRun();
+  slot.memory = nullptr;
+}
+
+void SlotRing::GiveBackKeptMemory() {
+  for (const uint32_t index : free_) GiveBackMemory(slots_[index]);
+}
+
+// Sweeps stream after stream, each until it has nothing more to give: a sweep frees a part of a
+// list, and a large copy may need the memory of all of it.
+Expected<bool> SlotRing::TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) {
+  if (TakeFree(bytes, slot)) return true;
   std::array<StreamId, StagerOptions::kMaxSlots> room;
   for (const StreamId stream : StreamsFrom(room)) {
     for (;;) {
-      const Expected<bool> freed = Sweep(stream);
-      if (!freed) return Unexpected(freed.error());
+      Expected<bool> freed = Sweep(stream);
+      if (!freed) return freed;
       if (!*freed) break;
-      if (auto slot = TakeFree(bytes)) return slot;
+      if (TakeFree(bytes, slot)) return true;
     }
   }
-  return std::optional<SlotRef>();
+  return false;
 }
 
-Expected<std::optional<SlotRef>> SlotRing::TryTake(uint64_t bytes) {
-  {
-    MutexLock lock(mutex_);
-    if (auto slot = TakeFree(bytes)) [[likely]]
-      return slot;
-  }
+bool SlotRing::TryTakeKnownFree(uint64_t bytes, SlotRef* slot) {
+  MutexLock lock(mutex_);
+  return TakeFree(bytes, slot);
+}
+
+Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot) {
   std::optional<Error> refused;
-  return TryTakeSlowly(bytes, refused);
+  return LookAndTake(bytes, slot, refused);
 }
 
 // Looks for completions, then grows.
-Expected<std::optional<SlotRef>> SlotRing::TryTakeSlowly(uint64_t bytes,
-                                                         std::optional<Error>& refused) {
+Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused) {
   for (;;) {
     std::optional<Growth> growth;
     {
       MutexLock lock(mutex_);
-      auto taken = TakeFreeOrSwept(bytes);
+      Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
       if (!taken || *taken) return taken;
       if (!refused) growth = PlanGrowth(bytes);
       if (!growth) {
@@ -74,7 +96,7 @@ Expected<std::optional<SlotRef>> SlotRing::TryTakeSlowly(uint64_t bytes,
         if (!AnythingToWaitFor())
           return refused ? Unexpected(*refused) : NothingCanBecomeFree(bytes);
         Reached(Mark::kRingFull);
-        return std::optional<SlotRef>();
+        return false;
       }
     }
     Expected<void> grown = Grow(std::move(*growth));
@@ -130,13 +152,6 @@ Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, Strea
   if (copy != nullptr) *copy = CopyRef{ref.index, slot.generation, id};
   NotifyWaiters();
   return recorded;
-}
-
-void SlotRing::Count(const SentBytes& bytes) {
-  if (bytes.asked == 0) return;
-  ++(bytes.sent < bytes.asked ? stats_.copies_trimmed : stats_.copies_issued);
-  stats_.bytes_asked += bytes.asked;
-  stats_.bytes_sent += bytes.sent;
 }
 
 Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& copy) {

@@ -47,11 +47,16 @@ struct CopyRef {
 // the slot, so that no wait can catch a later record (I4). A generation that moved on says
 // complete.
 //
-// Completion is learnt only when nothing is known free, one sweep per stream: the middle of the
-// stream's list is asked, then the middle of its older half, down to the oldest. A completed event
-// also frees each other slot of its stream whose copy call had returned before this event's record
-// call began. Threads enqueue out of order, so the order of the list alone would not be sound; each
-// slot is stamped from one counter between its copy and its record, and the stamps tell.
+// Completion is learnt only when nothing is known free, one sweep per stream: a slot up to half way
+// from the oldest to the youngest is asked, as far as the sweep before suggests, then the one half
+// way to the oldest, down to the oldest. So a device that is far behind costs one question, and one
+// that has caught up one question for half of the list. A completed event also frees each other
+// slot of its stream whose copy call had returned before this event's record call began. Threads
+// enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
+// from one counter between its copy and its record, and the stamps tell.
+//
+// A free slot keeps the memory that it had last, so that copies of one size in a row neither search
+// nor merge; whoever needs another size takes it back.
 //
 // Thread-safe. One short lock, never held while waiting, allocating pinned memory or copying.
 class SlotRing {
@@ -61,10 +66,14 @@ class SlotRing {
   // Makes memory and events for `initial_slots` slots.
   Expected<void> Prepare();
 
-  // A slot of `bytes` bytes (0: without memory), or nothing when none is free and the ring may not
-  // grow. Grows within the limits. Never waits. Errors: the device's; `kResourceExhausted` when
-  // nothing is in flight or held that could become free.
-  Expected<std::optional<SlotRef>> TryTake(uint64_t bytes);
+  // Takes a slot of `bytes` bytes (0: without memory) into `*slot`; answers false when none is free
+  // and the ring may not grow. Grows within the limits. Never waits. Errors: the device's;
+  // `kResourceExhausted` when nothing is in flight or held that could become free.
+  Expected<bool> TryTake(uint64_t bytes, SlotRef* slot) {
+    if (TryTakeKnownFree(bytes, slot)) [[likely]]
+      return true;
+    return LookAndTake(bytes, slot);
+  }
 
   // Waits for a slot, after `TryTake` had none. Errors: also `kUnavailable` after `wait_timeout`.
   Expected<SlotRef> WaitAndTake(uint64_t bytes);
@@ -107,7 +116,8 @@ class SlotRing {
 
   struct Slot {
     std::optional<Event> event;
-    BlockRun run;
+    BlockRun run;                 // kept while free, unless the event is still looked at
+    std::byte* memory = nullptr;  // where `run` lies
     uint64_t generation = 1;
     uint64_t stamp = 0;  // drawn after the copy call returned and before the record call began
     StreamId stream = 0;
@@ -122,6 +132,8 @@ class SlotRing {
     uint32_t oldest = kNone;
     uint32_t youngest = kNone;
     uint32_t count = 0;
+    uint32_t reach =
+        StagerOptions::kMaxSlots;  // how far behind the oldest the next sweep asks first
   };
 
   // What the ring lacks to serve a request, decided under the lock, allocated outside it.
@@ -140,10 +152,17 @@ class SlotRing {
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
   };
 
+  bool TryTakeKnownFree(uint64_t bytes, SlotRef* slot);
+  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot);
   // `refused` holds what a growth was refused with, and keeps this call from growing.
-  Expected<std::optional<SlotRef>> TryTakeSlowly(uint64_t bytes, std::optional<Error>& refused);
-  std::optional<SlotRef> TakeFree(uint64_t bytes) H2D_REQUIRES(mutex_);
-  Expected<std::optional<SlotRef>> TakeFreeOrSwept(uint64_t bytes) H2D_REQUIRES(mutex_);
+  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused);
+  // Inline, as others that steps' paths call: in position-independent code g++ inlines no function
+  // that another library might replace.
+  [[gnu::always_inline]] inline bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  bool Refit(Slot& slot, uint64_t bytes) H2D_REQUIRES(mutex_);
+  void GiveBackMemory(Slot& slot) H2D_REQUIRES(mutex_);
+  void GiveBackKeptMemory() H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowth(uint64_t bytes) H2D_REQUIRES(mutex_);
   bool MakeRoomForSlab(uint64_t bytes, Growth& growth) H2D_REQUIRES(mutex_);
   Expected<void> Grow(Growth growth);
@@ -157,16 +176,34 @@ class SlotRing {
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
   void Free(uint32_t index) H2D_REQUIRES(mutex_);
-  StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_);
-  StreamList* FindList(StreamId stream) H2D_REQUIRES(mutex_);
+  StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_) {
+    if (StreamList* list = FindList(stream)) [[likely]]
+      return *list;
+    return AddList(stream);
+  }
+  StreamList& AddList(StreamId stream) H2D_REQUIRES(mutex_);
+  StreamList* FindList(StreamId stream) H2D_REQUIRES(mutex_) {
+    for (StreamList& list : streams_) {
+      if (list.id == stream) return &list;
+    }
+    return nullptr;
+  }
   uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
-  void Count(const SentBytes& bytes) H2D_REQUIRES(mutex_);
+  void Count(const SentBytes& bytes) H2D_REQUIRES(mutex_) {
+    if (bytes.asked == 0) return;
+    ++(bytes.sent < bytes.asked ? stats_.copies_trimmed : stats_.copies_issued);
+    stats_.bytes_asked += bytes.asked;
+    stats_.bytes_sent += bytes.sent;
+  }
   void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
   void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);
   Unexpected NothingCanBecomeFree(uint64_t bytes) const H2D_REQUIRES(mutex_);
   void EndWait(const WaitSet& set, std::optional<size_t> complete) H2D_REQUIRES(mutex_);
-  void NotifyWaiters() H2D_REQUIRES(mutex_);
+  void NotifyWaiters() H2D_REQUIRES(mutex_) {
+    if (waiters_ > 0) [[unlikely]]
+      wakeup_.Notify();
+  }
 
   Device& device_;
   const StagerOptions options_;
@@ -182,7 +219,8 @@ class SlotRing {
   // event of a held slot, which is its holder's.
   std::vector<Slot> slots_;
   uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
-  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);       // the last one freed is taken first
+  bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;         // of free slots
   std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
   uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
   uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;

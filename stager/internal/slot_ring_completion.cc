@@ -9,15 +9,7 @@
 
 namespace h2d::internal {
 
-SlotRing::StreamList* SlotRing::FindList(StreamId stream) {
-  for (StreamList& list : streams_) {
-    if (list.id == stream) return &list;
-  }
-  return nullptr;
-}
-
-SlotRing::StreamList& SlotRing::ListFor(StreamId stream) {
-  if (StreamList* list = FindList(stream)) return *list;
+SlotRing::StreamList& SlotRing::AddList(StreamId stream) {
   streams_.push_back(StreamList{.id = stream});
   return streams_.back();
 }
@@ -29,30 +21,37 @@ std::span<const StreamId> SlotRing::StreamsFrom(std::span<StreamId> room) const 
   return room.first(count);
 }
 
-// One look at the middle of the stream's list, then at the middle of its older half, down to the
-// oldest, in a single call of the device. Answers whether anything was freed.
+// One call of the device that looks at the slot `reach` behind the oldest (at most in the middle of
+// the list), then half way to the oldest, down to it. Answers whether anything was freed: nothing
+// means that the oldest is pending.
 Expected<bool> SlotRing::Sweep(StreamId stream) {
-  const StreamList* const list = FindList(stream);
+  StreamList* const list = FindList(stream);
   if (list == nullptr) return false;
   std::array<uint32_t, StagerOptions::kMaxSlots> recorded;
+  const size_t most = std::min(list->reach, list->count / 2) + size_t{1};
   size_t count = 0;
-  for (uint32_t i = list->oldest; i != kNone; i = slots_[i].next) {
+  for (uint32_t i = list->oldest; i != kNone && count < most; i = slots_[i].next) {
     if (slots_[i].state == State::kInFlight) recorded[count++] = i;
   }
   if (count == 0) return false;
 
   std::array<const Event*, 16> asked;
-  std::array<uint32_t, 16> slots;
+  std::array<uint32_t, 16> at;  // in `recorded`
   size_t asks = 0;
-  for (size_t at = count / 2;; at /= 2) {
-    slots[asks] = recorded[at];
-    asked[asks++] = &*slots_[recorded[at]].event;
-    if (at == 0) break;
+  for (uint32_t next = static_cast<uint32_t>(count) - 1;; next /= 2) {
+    at[asks] = next;
+    asked[asks++] = &*slots_[recorded[next]].event;
+    if (next == 0) break;
   }
   const auto complete = device_.WaitAny({asked.data(), asks}, WaitBounds{});
   if (!complete) return Unexpected(complete.error());
-  if (!*complete) return false;
-  Complete(slots[**complete]);
+  if (!*complete) {
+    list->reach = 0;
+    return false;
+  }
+  // Complete as far as was asked: further the next time.
+  list->reach = **complete == 0 ? 2 * at[0] + 1 : at[**complete];
+  Complete(recorded[at[**complete]]);
   return true;
 }
 
@@ -62,15 +61,19 @@ void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
   --list.count;
 }
 
-// Frees the slot whose event was seen complete and, with it, every slot of its stream whose copy
+// Frees the slot whose event was seen complete and, with it, the slots of its stream whose copy
 // call returned before this event's record call began: the event stands for those copies too.
+// Behind the slot itself few are, and they are freed by a later sweep, unless they are quarantined:
+// to those a completion may be the last chance.
 void SlotRing::Complete(uint32_t index) {
   const uint64_t stamp = slots_[index].stamp;
   StreamList& list = ListFor(slots_[index].stream);
   uint32_t previous = kNone;
   uint32_t freed = 0;
-  for (uint32_t i = list.oldest; i != kNone;) {
+  bool passed = false;
+  for (uint32_t i = list.oldest; i != kNone && !(passed && quarantined_ == 0);) {
     const uint32_t next = slots_[i].next;
+    passed = passed || i == index;
     if (i != index && slots_[i].stamp >= stamp) {
       previous = i;
     } else {
@@ -125,11 +128,10 @@ bool SlotRing::RecordQuarantined(const Stream& stream, StreamId id) {
 // The memory is free at once; the event when nobody looks at it any more.
 void SlotRing::Free(uint32_t index) {
   Slot& slot = slots_[index];
-  arena_.GiveBack(slot.run);
-  slot.run = BlockRun();
   slot.state = State::kFree;
   ++slot.generation;
   --in_use_;
+  if (slot.pins > 0 || !keeps_memory_) GiveBackMemory(slot);
   if (slot.pins == 0) {
     free_.push_back(index);
   } else {
@@ -177,10 +179,6 @@ void SlotRing::EndWait(const WaitSet& set, std::optional<size_t> complete) {
   for (size_t i = 0; i < set.count; ++i) Unpin(set.slots[i]);
 }
 
-void SlotRing::NotifyWaiters() {
-  if (waiters_ > 0) wakeup_.Notify();
-}
-
 Expected<SlotRef> SlotRing::WaitAndTake(uint64_t bytes) {
   {
     MutexLock lock(mutex_);
@@ -201,9 +199,10 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
   for (;;) {
     // Read before trying: whatever is handed back after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
-    auto taken = TryTakeSlowly(bytes, refused);
+    SlotRef slot;
+    auto taken = LookAndTake(bytes, &slot, refused);
     if (!taken) return ErrorOf(taken);
-    if (*taken) return **taken;
+    if (*taken) return slot;
     WaitSet set;
     {
       MutexLock lock(mutex_);
@@ -227,6 +226,11 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
 }
 
 void SlotRing::Drain() noexcept {
+  {
+    MutexLock lock(mutex_);
+    keeps_memory_ = false;
+    GiveBackKeptMemory();
+  }
   for (;;) {
     WaitSet set;
     {

@@ -9,10 +9,20 @@
 #include "h2d/stager/internal/state_mark.h"
 
 namespace h2d::internal {
+namespace {
+
+// In whole blocks, as slots take their memory.
+uint64_t LargestSlotBytes(const StagerOptions& options) noexcept {
+  const uint64_t limit = std::min(options.max_pinned_bytes, StagerOptions::kMaxSlotBytes);
+  return limit - limit % SlabArena::kBlockBytes;
+}
+
+}  // namespace
 
 StagerCore::StagerCore(std::shared_ptr<Device> device, const StagerOptions& options)
     : device_(std::move(device)),
       options_(options),
+      largest_slot_bytes_(LargestSlotBytes(options)),
       registry_(MirrorRegistry::Of(device_->MemorySpace())),
       ring_(*device_, options) {}
 
@@ -40,56 +50,12 @@ Unexpected StagerCore::StreamError(Expected<StreamStatus> status) {
       "Copy before the capture, or on another stream.");
 }
 
-Expected<void> StagerCore::CheckFitsLimit(uint64_t bytes) const {
-  const uint64_t limit = std::min(options_.max_pinned_bytes, StagerOptions::kMaxSlotBytes);
-  if (bytes <= limit && InBlocks(bytes) <= limit) [[likely]]
-    return {};
+Unexpected StagerCore::DoesNotFitLimit(uint64_t bytes) const {
   return ResourceExhausted("A copy of " + std::to_string(bytes) + " bytes, in blocks of " +
                            std::to_string(SlabArena::kBlockBytes) +
                            ", does not fit max_pinned_bytes, " +
                            std::to_string(options_.max_pinned_bytes) + ", or the largest slot, " +
                            std::to_string(StagerOptions::kMaxSlotBytes) + ".");
-}
-
-Expected<std::optional<SlotRef>> StagerCore::TryTake(uint64_t bytes, const Stream& stream,
-                                                     StreamId id) {
-  if (auto fits = CheckFitsLimit(bytes); !fits) return ErrorOf(fits);
-  auto slot = ring_.TryTake(bytes);
-  if (slot && *slot) [[likely]]
-    return slot;
-  return ring_.RecordQuarantined(stream, id) ? ring_.TryTake(bytes) : std::move(slot);
-}
-
-// Whether `held` holds a slot of at least `bytes` bytes now.
-Expected<bool> StagerCore::TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream,
-                                    StreamId id) {
-  if (held && held.slot().bytes.size() >= bytes) return true;
-  held.HandBack();  // who waits for a slot holds none, or two could wait for each other's
-  auto slot = TryTake(bytes, stream, id);
-  if (!slot) return ErrorOf(slot);
-  if (*slot) held.Hold(**slot);
-  return slot->has_value();
-}
-
-StagerCore::Filled StagerCore::FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span,
-                                        DevicePtr base) {
-  const std::span<std::byte> bytes = slot.bytes.first(span.bytes());
-  device_->OnHostAccess(bytes, HostAccess::kWrite);
-  Fill(image, span, bytes.data());
-  return {slot, bytes, base + span.begin};
-}
-
-Expected<void> StagerCore::Enqueue(const Filled& filled, const Stream& stream, StreamId id,
-                                   uint64_t bytes_asked, CopyRef* copy) {
-  Expected<void> copied = device_->CopyAsync(filled.to, filled.bytes, stream);
-  const SentBytes counted = copied ? SentBytes{bytes_asked, filled.bytes.size()} : SentBytes{};
-  Expected<void> recorded = ring_.Publish(filled.slot, stream, id, counted, copy);
-  if (copied) [[likely]] {
-    if (!recorded) failed_once_enqueued_.AddRelaxed(1);
-    return recorded;
-  }
-  Reached(Mark::kFailedCopyGuarded);
-  return copied;
 }
 
 CopyOutcome StagerCore::WouldBlock() noexcept {

@@ -12,6 +12,7 @@
 #include "h2d/device/sync.h"
 #include "h2d/stager/copy_outcome.h"
 #include "h2d/stager/image.h"
+#include "h2d/stager/internal/batch_item.h"
 #include "h2d/stager/internal/image_bytes.h"
 #include "h2d/stager/internal/mirror_registry.h"
 #include "h2d/stager/internal/mirror_state.h"
@@ -53,15 +54,23 @@ class StagerCore {
   Expected<CopyOutcome> SubmitMirrored(const SlotRef& slot, MirrorState& mirror,
                                        const Stream& stream, bool* consumed);
 
-  // Counts a call that failed.
+  // Counts a call that failed. The first form is for steps' paths: it moves nothing.
   template <class T>
-  Expected<T> Counted(Expected<T> result) noexcept {
+  void CountFailure(const Expected<T>& result) noexcept {
     if (!result) [[unlikely]]
       errors_.AddRelaxed(1);
+  }
+  template <class T>
+  Expected<T> Counted(Expected<T> result) noexcept {
+    CountFailure(result);
     return result;
   }
 
   Expected<CopyOutcome> SubmitStep(StepState& step, const Stream& stream, WaitForSlot wait);
+
+  // Makes all copies of a batch, at most `kMaxBatchEntries`, or none.
+  Expected<CopyOutcome> CopyBatch(std::span<BatchItem> items, const Stream& stream,
+                                  WaitForSlot wait);
 
   StagerStats Stats() const noexcept;
   const StagerOptions& options() const noexcept { return options_; }
@@ -88,26 +97,37 @@ class StagerCore {
   }
   static Unexpected StreamError(Expected<StreamStatus> status);
 
-  // A slot for a copy on `stream`, or nothing when none is free; never waits.
-  Expected<std::optional<SlotRef>> TryTake(uint64_t bytes, const Stream& stream, StreamId id);
+  // Takes a slot for a copy on `stream`; answers false when none is free. Never waits.
+  [[gnu::always_inline]] inline Expected<bool> TryTake(uint64_t bytes, const Stream& stream,
+                                                       StreamId id, SlotRef* slot);
   Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream, StreamId id);
-  Expected<void> CheckFitsLimit(uint64_t bytes) const;
-  Filled FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span, DevicePtr base);
+  bool FitsLimit(uint64_t bytes) const noexcept { return bytes <= largest_slot_bytes_; }
+  Unexpected DoesNotFitLimit(uint64_t bytes) const;
+  [[gnu::always_inline]] inline Filled FillSlot(const SlotRef& slot, const ImageBytes& image,
+                                                ByteSpan span, DevicePtr base);
 
   // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
   // run all the same. `*copy` names it afterwards, unless null.
   Expected<void> Enqueue(const Filled& filled, const Stream& stream, StreamId id,
                          uint64_t bytes_asked, CopyRef* copy);
 
-  Expected<CopyOutcome> TryCopyPlain(const Destination& destination, const HostImage& image,
-                                     const Stream& stream, WaitForSlot wait);
+  // Inline, as others here that have one caller on steps' paths: in position-independent code g++
+  // inlines no function that another library might replace.
+  [[gnu::always_inline]] inline Expected<CopyOutcome> TryCopyPlain(const Destination& destination,
+                                                                   const HostImage& image,
+                                                                   const Stream& stream,
+                                                                   WaitForSlot wait);
   Expected<CopyOutcome> SendPlain(const Filled& filled, const Stream& stream, StreamId id);
 
-  Expected<CopyOutcome> TryCopyMirrored(MirrorState& mirror, const HostImage& image,
-                                        const Stream& stream, WaitForSlot wait);
-  Expected<std::optional<CopyOutcome>> TryMirrored(MirrorState& mirror, const HostImage& image,
-                                                   const Stream& stream, HeldSlot& held,
-                                                   uint64_t* wanted) H2D_REQUIRES(mirror.mutex());
+  [[gnu::always_inline]] inline Expected<CopyOutcome> TryCopyMirrored(MirrorState& mirror,
+                                                                      const HostImage& image,
+                                                                      const Stream& stream,
+                                                                      WaitForSlot wait);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> TryMirrored(MirrorState& mirror,
+                                                                  const HostImage& image,
+                                                                  const Stream& stream,
+                                                                  HeldSlot& held, uint64_t* wanted)
+      H2D_REQUIRES(mirror.mutex());
   Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream, StreamId id)
       H2D_REQUIRES(mirror.mutex());
   Expected<CopyOutcome> SendMirrored(MirrorState& mirror, const ImageBytes& image, ByteSpan span,
@@ -124,9 +144,27 @@ class StagerCore {
                                           const Stream& stream, bool* consumed);
 
   Expected<CopyOutcome> TrySubmitStep(StepState& step, const Stream& stream, WaitForSlot wait);
+  Expected<CopyOutcome> TryStep(StepState& step, const Stream& stream, HeldSlot& held,
+                                uint64_t* wanted);
+  Expected<CopyOutcome> SkipStep(StepState& step, const Stream& stream, StreamId id);
   Expected<CopyOutcome> SendStep(StepState& step, std::span<const ByteSpan> spans,
                                  const SlotRef& slot, const SentBytes& bytes, const Stream& stream,
                                  StreamId id);
+  Expected<void> EnqueueEntries(std::span<const CopyEntry> entries, const Stream& stream);
+
+  // The mirrors of `items` are locked during all of these: a set that no annotation can name.
+  Expected<CopyOutcome> TryCopyBatch(std::span<BatchItem> items, const Stream& stream,
+                                     WaitForSlot wait);
+  Expected<uint64_t> PlanBatch(std::span<BatchItem> items) H2D_ANNOTATE(no_thread_safety_analysis);
+  Expected<void> FollowAll(std::span<const BatchItem> items, const Stream& stream, StreamId id)
+      H2D_ANNOTATE(no_thread_safety_analysis);
+  Expected<CopyOutcome> TryBatch(std::span<BatchItem> items, const Stream& stream, HeldSlot& held,
+                                 uint64_t* wanted) H2D_ANNOTATE(no_thread_safety_analysis);
+  Expected<CopyOutcome> SendBatch(std::span<const BatchItem> items, const SlotRef& slot,
+                                  uint64_t asked, const Stream& stream, StreamId id)
+      H2D_ANNOTATE(no_thread_safety_analysis);
+  void ForgetPlain(std::span<const BatchItem> items) noexcept;
+
   Expected<void> EnqueueSpans(std::span<const ByteSpan> spans, DevicePtr slab,
                               std::span<const std::byte> slot, const Stream& stream);
 
@@ -134,6 +172,7 @@ class StagerCore {
 
   const std::shared_ptr<Device> device_;
   const StagerOptions options_;
+  const uint64_t largest_slot_bytes_;  // that the limits allow
   const ProcessEpoch process_ = CurrentProcess();
   const std::shared_ptr<MirrorRegistry> registry_;
   Atomic<uint32_t> closed_{0};

@@ -31,19 +31,20 @@ Expected<void> CheckLease(const SlotRef& slot, const Destination& destination) {
 Expected<std::optional<SlotRef>> StagerCore::TryAcquire(uint64_t bytes, WaitForSlot wait) {
   if (!alive()) return NotAlive();
   if (bytes == 0) return InvalidArgument("A lease of 0 bytes was asked for.");
-  if (auto fits = CheckFitsLimit(bytes); !fits) return ErrorOf(fits);
-  auto slot = ring_.TryTake(bytes);
-  if (!slot) return slot;
-  if (!*slot) {
+  if (!FitsLimit(bytes)) return DoesNotFitLimit(bytes);
+  SlotRef slot;
+  auto taken = ring_.TryTake(bytes, &slot);
+  if (!taken) return ErrorOf(taken);
+  if (!*taken) {
     if (wait == WaitForSlot::kNo) {
       static_cast<void>(WouldBlock());
-      return slot;
+      return std::nullopt;
     }
     auto waited = ring_.WaitAndTake(bytes);
     if (!waited) return ErrorOf(waited);
-    *slot = *waited;
+    slot = *waited;
   }
-  device_->OnHostAccess((*slot)->bytes, HostAccess::kWrite);
+  device_->OnHostAccess(slot.bytes, HostAccess::kWrite);
   return slot;
 }
 

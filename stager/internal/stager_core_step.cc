@@ -1,4 +1,5 @@
 // Sends what changed of a step.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -10,9 +11,6 @@
 namespace h2d::internal {
 namespace {
 
-// How many entries one batch call carries; more spans take several calls.
-constexpr size_t kMaxBatchEntries = 64;
-
 // Copies the spans of the image one behind the other into the slot.
 void FillSpans(const std::byte* image, std::span<const ByteSpan> spans, std::byte* slot) noexcept {
   for (const ByteSpan span : spans) {
@@ -23,75 +21,89 @@ void FillSpans(const std::byte* image, std::span<const ByteSpan> spans, std::byt
 
 }  // namespace
 
-// All of the spans, whatever became of those before: a failed copy call may have been enqueued.
+// More spans than one batch call carries take several.
 Expected<void> StagerCore::EnqueueSpans(std::span<const ByteSpan> spans, DevicePtr slab,
                                         std::span<const std::byte> slot, const Stream& stream) {
-  const bool batches = spans.size() > 1 && stream.kind() != StreamKind::kLegacyDefault;
-  const size_t at_once = batches ? kMaxBatchEntries : 1;
   std::array<CopyEntry, kMaxBatchEntries> entries;
   while (!spans.empty()) {
-    const size_t count = std::min(spans.size(), at_once);
+    const size_t count = std::min(spans.size(), entries.size());
     for (size_t i = 0; i < count; ++i) {
       entries[i] = {slab + spans[i].begin, slot.first(spans[i].bytes())};
       slot = slot.subspan(spans[i].bytes());
     }
-    Expected<void> sent =
-        batches ? device_->CopyBatchAsync({entries.data(), count}, stream)
-                : device_->CopyAsync(entries[0].destination, entries[0].source, stream);
+    Expected<void> sent = EnqueueEntries({entries.data(), count}, stream);
     if (!sent) return sent;
     spans = spans.subspan(count);
   }
   return {};
 }
 
-Expected<CopyOutcome> StagerCore::TrySubmitStep(StepState& step, const Stream& stream,
-                                                WaitForSlot wait) {
-  if (!alive()) return NotAlive();
+Expected<CopyOutcome> StagerCore::SkipStep(StepState& step, const Stream& stream, StreamId id) {
+  Expected<bool> crossed = step.order().Follow(ring_, stream, id);
+  if (!crossed) return ErrorOf(crossed);
+  Reached(Mark::kStepUnchanged);
+  skipped_.AddRelaxed(1);
+  skipped_bytes_.AddRelaxed(step.image().asked_bytes());
+  step.image().MarkSent();
+  return CopyOutcome{};
+}
+
+// One try. It would block when a slot of `*wanted` bytes is needed, `held` holds no such one, and
+// none is free.
+Expected<CopyOutcome> StagerCore::TryStep(StepState& step, const Stream& stream, HeldSlot& held,
+                                          uint64_t* wanted) {
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
   const std::span<const ByteSpan> spans = step.SpansToSend();
-  const uint64_t asked = step.image().asked_bytes();
-  HeldSlot held(ring_);
+  if (spans.empty()) return SkipStep(step, stream, status->id);
   uint64_t bytes = 0;
   for (const ByteSpan span : spans) bytes += span.bytes();
-  if (bytes > 0) {
-    auto slot = TryTake(bytes, stream, status->id);
-    if (!slot) return ErrorOf(slot);
-    if (!*slot) {
-      if (wait == WaitForSlot::kNo) return WouldBlock();
-      auto waited = ring_.WaitAndTake(bytes);
-      if (!waited) return ErrorOf(waited);
-      *slot = *waited;
-    }
-    held.Hold(**slot);
+  auto enough = TakeInto(held, bytes, stream, status->id);
+  if (!enough) return ErrorOf(enough);
+  if (!*enough) {
+    *wanted = bytes;
+    return CopyOutcome{CopyOutcome::Kind::kWouldBlock, 0};
   }
   auto ordered = step.order().Follow(ring_, stream, status->id);
   if (!ordered) return ErrorOf(ordered);
-  if (bytes == 0) {
-    Reached(*ordered ? Mark::kSkipAcrossStreams : Mark::kSkip);
-    skipped_.AddRelaxed(1);
-    skipped_bytes_.AddRelaxed(asked);
-    step.image().MarkSent();
-    return CopyOutcome{};
+  const SentBytes counted{step.image().asked_bytes(), bytes};
+  return SendStep(step, spans, held.Release(), counted, stream, status->id);
+}
+
+Expected<CopyOutcome> StagerCore::TrySubmitStep(StepState& step, const Stream& stream,
+                                                WaitForSlot wait) {
+  if (!alive()) return NotAlive();
+  HeldSlot held(ring_);
+  for (;;) {
+    uint64_t wanted = 0;
+    auto outcome = TryStep(step, stream, held, &wanted);
+    if (!outcome || outcome->kind != CopyOutcome::Kind::kWouldBlock) return outcome;
+    if (wait == WaitForSlot::kNo) return WouldBlock();
+    // Another path may overwrite the slab while this call waits, so that the spans are found anew.
+    auto waited = ring_.WaitAndTake(wanted);
+    if (!waited) return ErrorOf(waited);
+    held.Hold(*waited);
   }
-  return SendStep(step, spans, held.Release(), {asked, bytes}, stream, status->id);
 }
 
 // REQUIRES: `stream` is ordered after the slab's last copy.
 Expected<CopyOutcome> StagerCore::SendStep(StepState& step, std::span<const ByteSpan> spans,
                                            const SlotRef& slot, const SentBytes& bytes,
                                            const Stream& stream, StreamId id) {
-  device_->OnHostAccess(slot.bytes, HostAccess::kWrite);
+  device_->OnHostAccess(slot.bytes.first(bytes.sent), HostAccess::kWrite);
   FillSpans(step.image().data(), spans, slot.bytes.data());
+  if (spans.size() > 1) Reached(Mark::kStepApart);
   Expected<void> sent = EnqueueSpans(spans, step.slab(), slot.bytes, stream);
   CopyRef copy;
   Expected<void> recorded = ring_.Publish(slot, stream, id, sent ? bytes : SentBytes{}, &copy);
   step.order().Commit(copy);
+  // After an error all stays to be sent: what was enqueued of it may have arrived, or not.
   if (!sent) {
-    Reached(Mark::kFailedCopyGuarded);
+    Reached(Mark::kStepNotSent);
     return ErrorOf(sent);
   }
   if (!recorded) {
+    Reached(Mark::kStepNotSent);
     failed_once_enqueued_.AddRelaxed(1);
     return ErrorOf(recorded);
   }

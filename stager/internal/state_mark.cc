@@ -37,6 +37,16 @@ constexpr std::array<std::string_view, kMarkCount> kNames = {
     "forgotten by a plain copy",
     "mirror recorded",
     "mirror rebound",
+    "step unchanged",
+    "step covered equal bytes",
+    "step split at unknown bytes",
+    "step sent in several spans",
+    "step not sent",
+    "step overwritten by a plain copy",
+    "batch",
+    "batch sent one by one",
+    "batch skipped",
+    "batch not sent",
 };
 
 }  // namespace

@@ -45,10 +45,24 @@ enum class Mark : uint8_t {
   kForgottenByPlainCopy,  // a plain copy wrote a mirrored range
   kMirrorRecorded,        // the caller's own write became a mirror's last copy
   kRebind,                // a mirror followed its destination
+  kStepUnchanged,         // a step whose fields the slab holds took no slot
+  kStepCovered,           // changed spans travelled as one, with the equal bytes between them
+  kStepSplit,             // ... or apart, because of bytes between them that nobody knows
+  kStepApart,             // a step travelled in several spans
+  kStepNotSent,           // a step failed and is still to be sent
+  kStepOverwritten,       // a plain copy had written a step's slab
+  kBatch,                 // several copies were enqueued together
+  kBatchSeparate,         // ... one by one, on the legacy stream
+  kBatchSkipped,          // ... and none had to travel
+  kBatchNotSent,          // ... and failed
   kCount,
 };
 
 inline constexpr size_t kMarkCount = static_cast<size_t>(Mark::kCount);
+
+// From here on the marks are of steps and batches, and reached by their own random tests
+// (tests/steps); before, by random plans (tests/properties).
+inline constexpr size_t kFirstStepMark = static_cast<size_t>(Mark::kStepUnchanged);
 
 // The mark's name, e.g. "ring full".
 std::string_view Name(Mark mark) noexcept;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "h2d/stager/internal/state_mark.h"
+
 namespace h2d::internal {
 namespace {
 
@@ -40,6 +42,7 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
       rows_.push_back(Row{.offset = field.offset + row * field.row_bytes(),
                           .bytes = field.row_bytes(),
                           .known = {},
+                          .count = 0,
                           .device_written = field.device_written});
     }
   }
@@ -117,9 +120,14 @@ std::span<const std::byte> StepImage::BytesOf(uint32_t field) const noexcept {
 }
 
 ByteSpan StepImage::KnownSpan(uint32_t field, uint64_t row) const noexcept {
-  const Row& at = rows_[first_row_[field] + row];
+  const Row& at = RowOf(field, row);
   if (at.known.empty()) return {};
   return {at.known.begin - at.offset, at.known.end - at.offset};
+}
+
+bool StepImage::Knows(uint32_t field) const noexcept {
+  const StepLayout::FieldInfo& info = layout_.fields()[field];
+  return AllKnown({info.offset, info.end()});
 }
 
 void StepImage::Forget(uint32_t field) noexcept {
@@ -150,6 +158,14 @@ bool StepImage::AllKnown(ByteSpan span) const noexcept {
   return true;
 }
 
+// Whether the bytes between two spans travel with them.
+bool StepImage::MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept {
+  if (gap.bytes() > cover_gap_bytes) return false;
+  const bool known = AllKnown(gap);
+  Reached(known ? Mark::kStepCovered : Mark::kStepSplit);
+  return known;
+}
+
 std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
   spans_.clear();
   for (const Written& written : log_) {
@@ -160,9 +176,7 @@ std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
   for (size_t i = 1; i < spans_.size(); ++i) {
     ByteSpan& last = spans_[kept];
     const ByteSpan next = spans_[i];
-    const bool join = next.begin <= last.end || (next.begin - last.end <= cover_gap_bytes &&
-                                                 AllKnown({last.end, next.begin}));
-    if (join) {
+    if (next.begin <= last.end || MayCover({last.end, next.begin}, cover_gap_bytes)) {
       last.end = std::max(last.end, next.end);
     } else {
       spans_[++kept] = next;

@@ -41,6 +41,15 @@ class StepImage {
   // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
   std::span<const std::byte> BytesOf(uint32_t field) const noexcept;
 
+  // Whether all bytes of a field are known or pending; never for one that the device writes.
+  bool Knows(uint32_t field) const noexcept;
+
+  // How many elements of a row, from its start on, are values and not padding, as its writer says.
+  uint64_t Count(uint32_t field, uint64_t row) const noexcept { return RowOf(field, row).count; }
+  void SetCount(uint32_t field, uint64_t row, uint64_t count) noexcept {
+    rows_[first_row_[field] + row].count = count;
+  }
+
   // The bytes of a row that are known or pending.
   ByteSpan KnownSpan(uint32_t field, uint64_t row) const noexcept;
 
@@ -66,6 +75,7 @@ class StepImage {
     uint64_t offset = 0;  // in the slab
     uint64_t bytes = 0;
     ByteSpan known;  // or pending; in the slab
+    uint64_t count = 0;
     bool device_written = false;
   };
   struct Written {
@@ -76,9 +86,13 @@ class StepImage {
 
   StepImage(const StepLayout& layout, HostBytes bytes);
 
+  const Row& RowOf(uint32_t field, uint64_t row) const noexcept {
+    return rows_[first_row_[field] + row];
+  }
   void Log(const Written& written);
   void CompactLog();
   bool AllKnown(ByteSpan span) const noexcept;
+  bool MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept;
 
   StepLayout layout_;
   HostBytes bytes_;

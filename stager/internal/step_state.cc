@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "h2d/device/checked_size.h"
+#include "h2d/stager/internal/state_mark.h"
 
 namespace h2d::internal {
 
@@ -51,10 +52,21 @@ StepState::~StepState() {
 }
 
 std::span<const ByteSpan> StepState::SpansToSend() {
-  const uint64_t forgets = forgets_.Load();
-  if (forgets != forgets_seen_) image_.ForgetAll();
-  forgets_seen_ = forgets;
+  ForgetIfOverwritten();
   return image_.SpansToSend(options_.cover_gap_bytes);
+}
+
+bool StepState::Knows(uint32_t field) {
+  ForgetIfOverwritten();
+  return image_.Knows(field);
+}
+
+void StepState::ForgetIfOverwritten() {
+  const uint64_t forgets = forgets_.Load();
+  if (forgets == forgets_seen_) return;
+  Reached(Mark::kStepOverwritten);
+  image_.ForgetAll();
+  forgets_seen_ = forgets;
 }
 
 }  // namespace h2d::internal

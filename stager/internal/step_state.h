@@ -42,7 +42,12 @@ class StepState {
   // The spans that must travel, after what other paths overwrote was forgotten.
   std::span<const ByteSpan> SpansToSend();
 
+  // Whether the slab holds, or will be sent, all of a field as it was last written here.
+  bool Knows(uint32_t field);
+
  private:
+  void ForgetIfOverwritten();
+
   StepState(std::shared_ptr<StagerCore> core, const StepLayout& layout, DevicePtr slab,
             const StepWriterOptions& options, StepImage image, HostBytes scratch);
 

@@ -9,7 +9,7 @@ namespace {
 
 TEST(StateMarks, EachIsReachedByOnePlanInAHundred) {
   std::vector<Mark> all;
-  for (size_t i = 0; i < internal::kMarkCount; ++i) all.push_back(static_cast<Mark>(i));
+  for (size_t i = 0; i < internal::kFirstStepMark; ++i) all.push_back(static_cast<Mark>(i));
   PlanProfile profile = ProfileWith({{OpKind::kFault, 4}, {OpKind::kHold, 4}});
   profile.fix_op = [](PlanOp& op) {
     if (op.position % 2 == 0) FailNextRecordOften(op);
