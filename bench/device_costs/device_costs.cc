@@ -19,6 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "h2d/bench/device_costs/compare.h"
+#include "h2d/bench/device_costs/rows.h"
+#include "h2d/bench/device_costs/setting.h"
 #include "h2d/bench/live_graph/cuda_check.h"
 #include "h2d/bench/live_graph/graphs.h"
 #include "h2d/bench/live_graph/nvrtc.h"
@@ -27,119 +30,6 @@
 
 namespace h2d::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int kLoops = 9;
-constexpr uint64_t kSlots = 64;
-
-double NsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
-
-double Quantile(std::vector<double> values, double q) {
-  std::ranges::sort(values);
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
-}
-
-struct Contender {
-  std::string name;
-  std::function<void(uint64_t n)> call;
-  std::vector<double> ns = {};
-};
-
-// The first contender is what the others are compared with.
-void Compare(const char* title, std::vector<Contender> contenders, uint64_t calls = 1000) {
-  for (int loop = 0; loop <= kLoops; ++loop) {
-    for (Contender& contender : contenders) {
-      Check(cudaDeviceSynchronize(), "Draining the device");
-      const Clock::time_point start = Clock::now();
-      for (uint64_t n = 0; n < calls; ++n) contender.call(n);
-      const double ns = NsSince(start) / static_cast<double>(calls);
-      if (loop > 0) contender.ns.push_back(ns);  // the first loop warms up
-    }
-  }
-  std::printf("%s\n", title);
-  const double first = Quantile(contenders.front().ns, 0.5);
-  for (const Contender& contender : contenders) {
-    const double median = Quantile(contender.ns, 0.5);
-    std::printf("  %-52s %9.1f ns  x%.3f  %+8.1f ns\n", contender.name.c_str(), median,
-                median / first, median - first);
-  }
-  std::fflush(stdout);
-}
-
-// One stream, pinned slots and events by the runtime, and the same by the library.
-struct Setting {
-  explicit Setting(std::shared_ptr<CudaDevice> of_device) : device(std::move(of_device)) {
-    Check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "Creating a stream");
-    Check(cudaMalloc(&memory, kSlots * kMostBytes), "Allocating device memory");
-    Check(cudaMallocHost(&pinned, kSlots * kMostBytes), "Allocating pinned memory");
-    for (cudaEvent_t& event : native_events) {
-      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "Creating an event");
-    }
-    stream = Must(device->Wrap(native));
-    for (uint64_t i = 0; i < kSlots; ++i) events.push_back(Must(device->CreateEvent()));
-  }
-
-  static constexpr uint64_t kMostBytes = 64 << 10;
-
-  std::byte* Slot(uint64_t n) const {
-    return static_cast<std::byte*>(pinned) + n % kSlots * kMostBytes;
-  }
-  std::byte* There(uint64_t n) const {
-    return static_cast<std::byte*>(memory) + n % kSlots * kMostBytes;
-  }
-
-  std::shared_ptr<CudaDevice> device;
-  cudaStream_t native = nullptr;
-  void* memory = nullptr;
-  void* pinned = nullptr;
-  std::array<cudaEvent_t, kSlots> native_events = {};
-  std::optional<Stream> stream;
-  std::vector<Event> events;
-};
-
-void CompareCopies(Setting& s, uint64_t bytes) {
-  std::vector<int32_t> values(bytes / 4, 1);
-  const std::shared_ptr<PinnedStager> stager = Must(
-      PinnedStager::Create(s.device, {.slot_bytes = bytes, .initial_slots = 64, .max_slots = 512}));
-  const std::vector<int32_t> same = values;
-  Compare(("copies of " + std::to_string(bytes) + " B").c_str(),
-          {{"raw: memcpy + cudaMemcpyAsync + cudaEventRecord",
-            [&](uint64_t n) {
-              std::memcpy(s.Slot(n), values.data(), bytes);
-              Check(cudaMemcpyAsync(s.There(n), s.Slot(n), bytes, cudaMemcpyHostToDevice, s.native),
-                    "A copy");
-              Check(cudaEventRecord(s.native_events[n % kSlots], s.native), "A record");
-            }},
-           {"backend: memcpy + CopyAsync + Record",
-            [&](uint64_t n) {
-              std::memcpy(s.Slot(n), values.data(), bytes);
-              Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n), bytes}, *s.stream));
-              Must(s.device->Record(s.events[n % kSlots], *s.stream));
-            }},
-           {"stager: Copy", [&](uint64_t n) {
-              values[0] = static_cast<int32_t>(n);
-              Must(stager->Copy({DevicePtr(s.There(n)), bytes / 4, 4}, values, *s.stream));
-            }}});
-  // Made only now: while a mirror lives, plain copies look whether they overlap it.
-  const std::shared_ptr<PinnedStager> for_mirror =
-      Must(PinnedStager::Create(s.device, {.slot_bytes = bytes}));
-  auto mirror = std::make_shared<H2DMirror>(
-      Must(for_mirror->NewMirror({DevicePtr(s.There(0)), bytes / 4, 4})));
-  Must(for_mirror->Copy(*mirror, same, *s.stream));
-  const std::vector<int32_t> held = same;
-  Compare(("a mirror hit of " + std::to_string(bytes) + " B").c_str(),
-          {{"memcmp + cudaStreamIsCapturing",
-            [&](uint64_t) {
-              cudaStreamCaptureStatus status;
-              Check(cudaStreamIsCapturing(s.native, &status), "is-capturing");
-              if (std::memcmp(held.data(), same.data(), bytes) != 0) std::printf("never\n");
-            }},
-           {"stager: Copy through a mirror that holds the values",
-            [&](uint64_t) { Must(for_mirror->Copy(*mirror, same, *s.stream)); }}});
-}
 
 void CompareQuestions(Setting& s) {
   Must(s.device->Record(s.events[0], *s.stream));
@@ -190,7 +80,7 @@ void CompareBatches(Setting& s) {
     entries[i] = {DevicePtr(s.There(i)), {s.Slot(i), 1024}};
   }
   Compare(
-      "16 tensors of 1 KiB, pinned already",
+      "16 tensors of 1 KiB, pinned already, in the backend",
       {{"one copy of 16 KiB",
         [&](uint64_t n) {
           Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n), 16 << 10}, *s.stream));
@@ -261,7 +151,9 @@ int Main() {
     return 0;
   }
   Setting setting(*device);
-  for (const uint64_t bytes : {256, 4096, 65536}) CompareCopies(setting, bytes);
+  CompareCopies(setting);
+  CompareSteps(setting);
+  CompareThreadScaling(setting);
   CompareQuestions(setting);
   CompareThreads(setting);
   CompareBatches(setting);
