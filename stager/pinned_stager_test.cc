@@ -350,5 +350,17 @@ TEST_F(PinnedStagerTest, ABatchThatCannotBeMadeChangesNothing) {
   EXPECT_EQ(stager_->stats().errors, 5u);
 }
 
+TEST_F(PinnedStagerTest, AMirrorForgetsWhatABatchOverwroteWithoutIt) {
+  auto mirror = *stager_->NewMirror(To(2));
+  const std::vector<int> values = {1, 2};
+  ASSERT_TRUE(stager_->Copy(mirror, values, stream_));
+  const std::vector<int> other = {8};
+  const BatchCopy overwrites = BatchCopy::To(Destination::Of(memory_.data() + 1, 1), other);
+  ASSERT_TRUE(stager_->CopyBatch({&overwrites, 1}, stream_));
+  EXPECT_FALSE(*mirror.Matches(values));
+  ASSERT_TRUE(stager_->Copy(mirror, values, stream_));
+  EXPECT_EQ(memory_[1], 2);
+}
+
 }  // namespace
 }  // namespace h2d

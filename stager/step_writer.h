@@ -210,6 +210,7 @@ class StepWriter {
     return {};
   }
 
+  bool Has(const FieldAt& field) const noexcept;
   Expected<void> Check(const FieldAt& field) const;
   Expected<void> Write(const FieldAt& field, uint64_t row, uint64_t first,
                        std::span<const std::byte> values, bool pad_rest);

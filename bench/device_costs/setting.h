@@ -4,7 +4,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,34 +16,34 @@
 
 namespace h2d::bench {
 
-inline constexpr uint64_t kSlots = 64;
-
 struct Setting {
-  explicit Setting(std::shared_ptr<CudaDevice> of_device) : device(std::move(of_device)) {
+  explicit Setting(std::shared_ptr<CudaDevice> of_device, uint64_t slot_count = 64)
+      : device(std::move(of_device)), slots(slot_count), native_events(slot_count) {
     Check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "Creating a stream");
-    Check(cudaMalloc(&memory, kSlots * kMostBytes), "Allocating device memory");
-    Check(cudaMallocHost(&pinned, kSlots * kMostBytes), "Allocating pinned memory");
+    Check(cudaMalloc(&memory, slots * kMostBytes), "Allocating device memory");
+    Check(cudaMallocHost(&pinned, slots * kMostBytes), "Allocating pinned memory");
     for (cudaEvent_t& event : native_events) {
       Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "Creating an event");
     }
     stream = Must(device->Wrap(native));
-    for (uint64_t i = 0; i < kSlots; ++i) events.push_back(Must(device->CreateEvent()));
+    for (uint64_t i = 0; i < slots; ++i) events.push_back(Must(device->CreateEvent()));
   }
 
   static constexpr uint64_t kMostBytes = 64 << 10;
 
   std::byte* Slot(uint64_t n) const {
-    return static_cast<std::byte*>(pinned) + n % kSlots * kMostBytes;
+    return static_cast<std::byte*>(pinned) + n % slots * kMostBytes;
   }
   std::byte* There(uint64_t n) const {
-    return static_cast<std::byte*>(memory) + n % kSlots * kMostBytes;
+    return static_cast<std::byte*>(memory) + n % slots * kMostBytes;
   }
 
   std::shared_ptr<CudaDevice> device;
+  uint64_t slots;
+  std::vector<cudaEvent_t> native_events;
   cudaStream_t native = nullptr;
   void* memory = nullptr;
   void* pinned = nullptr;
-  std::array<cudaEvent_t, kSlots> native_events = {};
   std::optional<Stream> stream;
   std::vector<Event> events;
 };

@@ -59,7 +59,7 @@ void RawPacked(Setting& s, uint64_t n, const Values& values) {
   Check(cudaMemcpyAsync(s.There(n), s.Slot(n), kFields * kFieldBytes, cudaMemcpyHostToDevice,
                         s.native),
         "A copy");
-  Check(cudaEventRecord(s.native_events[n % kSlots], s.native), "A record");
+  Check(cudaEventRecord(s.native_events[n % s.slots], s.native), "A record");
 }
 
 void RawSeparate(Setting& s, uint64_t n, const Values& values) {
@@ -69,7 +69,7 @@ void RawSeparate(Setting& s, uint64_t n, const Values& values) {
     Check(cudaMemcpyAsync(s.There(i), slot, kFieldBytes, cudaMemcpyHostToDevice, s.native),
           "A copy");
   }
-  Check(cudaEventRecord(s.native_events[n % kSlots], s.native), "A record");
+  Check(cudaEventRecord(s.native_events[n % s.slots], s.native), "A record");
 }
 
 void RawBatch(Setting& s, uint64_t n, const Values& values) {
@@ -80,12 +80,12 @@ void RawBatch(Setting& s, uint64_t n, const Values& values) {
     entries[i] = {DevicePtr(s.There(i)), {slot, kFieldBytes}};
   }
   Must(s.device->CopyBatchAsync(entries, *s.stream));
-  Must(s.device->Record(s.events[n % kSlots], *s.stream));
+  Must(s.device->Record(s.events[n % s.slots], *s.stream));
 }
 
 void CompareStep(Setting& s) {
   const std::shared_ptr<PinnedStager> stager = Must(PinnedStager::Create(
-      s.device, {.slot_bytes = kFields * kFieldBytes, .initial_slots = 128, .max_slots = 1024}));
+      s.device, {.slot_bytes = kFields * kFieldBytes, .initial_slots = 64, .max_slots = 512}));
   const std::array<Values, 2> versions = {AllOf(1), AllOf(2)};
   Values one = AllOf(3);
   Packed all(s, stager);
@@ -182,7 +182,9 @@ void CompareGap(Setting& s, uint64_t gap) {
     Check(cudaMalloc(&slab, layout.slab_bytes()), "Allocating a slab");
     auto writer = std::make_shared<StepWriter>(
         Must(stager->NewStepWriter(layout, DevicePtr(slab), {.cover_gap_bytes = cover_gap_bytes})));
+    Must(writer->Set(first, std::vector<int32_t>(16, 1)));
     Must(writer->Set(between, std::vector<int32_t>(gap / 4, 1)));
+    Must(writer->Set(last, std::vector<int32_t>(16, 1)));
     return [&s, first, last, writer](uint64_t n) {
       const std::array<int32_t, 1> value = {static_cast<int32_t>(n)};
       Must(writer->SetAt(first, 0, value));

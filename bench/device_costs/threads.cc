@@ -56,7 +56,7 @@ void CompareThreadScaling(Setting& setting) {
     std::memcpy(s.Slot(n), values, kBytes);
     Check(cudaMemcpyAsync(s.There(n), s.Slot(n), kBytes, cudaMemcpyHostToDevice, s.native),
           "A copy");
-    Check(cudaEventRecord(s.native_events[n % kSlots], s.native), "A record");
+    Check(cudaEventRecord(s.native_events[n % s.slots], s.native), "A record");
   };
   const std::shared_ptr<PinnedStager> stager = Must(PinnedStager::Create(
       setting.device, {.slot_bytes = kBytes, .initial_slots = 1024, .max_slots = 1024}));

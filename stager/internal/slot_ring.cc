@@ -86,11 +86,15 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot) {
 Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused) {
   for (;;) {
     std::optional<Growth> growth;
+    bool has_slot = false;
     {
       MutexLock lock(mutex_);
+      swept_in_vain_ = false;
       Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
-      if (!taken || *taken) return taken;
-      if (!refused) growth = PlanGrowth(bytes);
+      if (!taken) return taken;
+      has_slot = *taken;
+      if (!refused) growth = has_slot ? PlanGrowthAhead(bytes) : PlanGrowth(bytes);
+      if (has_slot && !growth) return true;
       if (!growth) {
         // Decided in the section that found no slot, or one handed back since would be overlooked.
         if (!AnythingToWaitFor())
@@ -100,6 +104,7 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optiona
       }
     }
     Expected<void> grown = Grow(std::move(*growth));
+    if (has_slot) return true;
     if (grown) continue;
     if (options_.on_growth_failure == OnGrowthFailure::kError) return ErrorOf(grown);
     refused = std::move(grown).error();

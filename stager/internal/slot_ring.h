@@ -55,6 +55,9 @@ struct CopyRef {
 // enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
 // from one counter between its copy and its record, and the stamps tell.
 //
+// A sweep that finds the device at work and frees few slots was not worth its questions: the ring
+// is small for how far the device is behind, and grows by a slot within its limits.
+//
 // A free slot keeps the memory that it had last, so that copies of one size in a row neither search
 // nor merge; whoever needs another size takes it back.
 //
@@ -160,6 +163,7 @@ class SlotRing {
   // that another library might replace.
   [[gnu::always_inline]] inline bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
   bool Refit(Slot& slot, uint64_t bytes) H2D_REQUIRES(mutex_);
   void GiveBackMemory(Slot& slot) H2D_REQUIRES(mutex_);
   void GiveBackKeptMemory() H2D_REQUIRES(mutex_);
@@ -171,7 +175,7 @@ class SlotRing {
   Expected<SlotRef> WaitForSlot(uint64_t bytes);
   Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
   std::span<const StreamId> StreamsFrom(std::span<StreamId> room) const H2D_REQUIRES(mutex_);
-  void Complete(uint32_t index) H2D_REQUIRES(mutex_);
+  uint32_t Complete(uint32_t index) H2D_REQUIRES(mutex_);  // answers how many it freed
   void DropList(StreamList& list) H2D_REQUIRES(mutex_);
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
@@ -221,6 +225,8 @@ class SlotRing {
   uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
   std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);       // the last one freed is taken first
   bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;         // of free slots
+  bool swept_in_vain_ H2D_GUARDED_BY(mutex_) = false;       // the last sweep freed few
+  bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;          // until the device refuses a growth
   std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
   uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
   uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;

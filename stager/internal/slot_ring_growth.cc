@@ -47,6 +47,24 @@ std::optional<SlotRing::Growth> SlotRing::PlanGrowth(uint64_t bytes) {
   return growth;
 }
 
+// What to allocate besides a slot that was taken, because the last sweep was hardly worth it: one
+// slot more, and memory for it when none is unused. Never makes room by retiring a slab.
+std::optional<SlotRing::Growth> SlotRing::PlanGrowthAhead(uint64_t bytes) {
+  if (!swept_in_vain_ || !grows_ahead_ || events_made_ >= options_.max_slots) return std::nullopt;
+  Growth growth{.event = true, .slab_bytes = 0, .retired = {}};
+  if (bytes > 0 && !arena_.Fits(bytes)) {
+    const uint64_t owned = arena_.pinned_bytes() + reserved_bytes_;
+    const uint64_t needed = InBlocks(bytes);
+    if (owned > options_.max_pinned_bytes || needed > options_.max_pinned_bytes - owned ||
+        !MakeRoomForSlab(bytes, growth)) {
+      return std::nullopt;
+    }
+  }
+  reserved_bytes_ += growth.slab_bytes;
+  Reached(Mark::kGrowthAhead);
+  return growth;
+}
+
 // Sizes the next slab: as much again as there is, between a usual slot and 1 MiB, but never less
 // than the value needs nor more than the limit leaves. Idle slabs give way when it leaves too
 // little: memory idle in one size must not keep another from being served (I10).
@@ -98,6 +116,7 @@ Expected<void> SlotRing::Grow(Growth growth) {
   if (!result) {
     Reached(Mark::kGrowthRefused);
     ++stats_.growth_failures;
+    grows_ahead_ = false;
   } else if (growth.slab_bytes > 0) {
     Reached(streams_.empty() ? Mark::kGrowth : Mark::kGrowthUnderPressure);
     ++stats_.growths;

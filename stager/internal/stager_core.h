@@ -76,6 +76,7 @@ class StagerCore {
   const StagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<MirrorRegistry>& registry() const noexcept { return registry_; }
   bool in_own_process() const noexcept { return process_ == CurrentProcess(); }
+  bool alive() const noexcept { return in_own_process() && closed_.Load() == 0; }
 
   // Errors: the stager is gone, or this is a forked child.
   Expected<void> CheckAlive() const;
@@ -88,7 +89,6 @@ class StagerCore {
     DevicePtr to;
   };
 
-  bool alive() const noexcept { return in_own_process() && closed_.Load() == 0; }
   Unexpected NotAlive() const;
 
   // What makes a stream unfit to be copied on, from what `Inspect` answered.

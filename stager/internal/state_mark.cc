@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, kMarkCount> kNames = {
     "growth",
     "growth under pressure",
     "growth refused by the device",
+    "growth ahead",
     "idle slab retired",
     "quarantine",
     "quarantine ended",

@@ -22,6 +22,7 @@ enum class Mark : uint8_t {
   kGrowth,                // a slab was added
   kGrowthUnderPressure,   // ... while copies were in flight
   kGrowthRefused,         // the device gave no more pinned memory
+  kGrowthAhead,           // the ring was small for how far the device was behind
   kSlabRetired,           // idle memory of one size made room for another
   kQuarantine,            // a record failed after its copy
   kQuarantineEnded,       // ... and a later record of its stream completed
