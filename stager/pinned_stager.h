@@ -121,7 +121,7 @@ class PinnedStager {
   // Makes several copies to destinations of their own in one call: one slot, one event, and one
   // batch call of the device; copies that bring nothing, and hits, take no part in it. On the
   // legacy default stream, which takes no batches, a copy call each. Use it for tensors that cannot
-  // lie in one slab; where they can, a `StepWriter` costs a sixth (docs/performance.md).
+  // lie in one slab; where they can, a `StepWriter` costs a third (docs/performance.md).
   //
   // Each copy does what `Copy` says, with its mirror or without; the copies of a batch are
   // unordered among themselves. The outcome is of them together: `kSkipped` when none had to
