@@ -36,8 +36,9 @@ struct UploaderOptions {
   // How many bytes of pinned memory the uploader may own at once.
   uint64_t max_pinned_bytes = uint64_t{256} << 20;
 
-  // Sources up to this size are copied by the calling thread alone, through a slot of a ring.
-  uint64_t ring_bytes = uint64_t{128} << 10;
+  // Memory up to this size is copied by the calling thread alone, through a slot of a ring: below
+  // it, waking threads costs more than they save.
+  uint64_t ring_bytes = uint64_t{1} << 20;
 
   // How long an upload waits for a chunk before it fails with `kUnavailable`.
   std::chrono::nanoseconds wait_timeout = std::chrono::seconds(30);

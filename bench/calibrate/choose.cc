@@ -40,7 +40,7 @@ uint64_t RingBytes(const Series& ring, const Series& pipeline, uint64_t otherwis
   for (const Sample& sample : ring.samples) {
     const Sample* const other = pipeline.At(sample.bytes);
     if (other == nullptr) return otherwise;
-    if (sample.seconds > other->seconds) break;
+    if (sample.seconds > other->seconds * 1.05) break;
     bytes = sample.bytes;
   }
   return bytes;

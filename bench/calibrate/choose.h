@@ -10,7 +10,8 @@
 namespace h2d::calibrate {
 
 // - Threads and chunks: the least that come within 3 % of the best pipeline at the largest size.
-// - The ring: up to the largest size at which it is at least as fast as the pipeline.
+// - The ring: up to the largest size at which it takes at most 5 % longer than the pipeline, which
+//   wakes threads for it.
 // - Pageable memory passes through pinned memory below the smallest size from which on the driver's
 //   own copy is faster than that; without a border if it never is at the largest size.
 // What was not measured keeps its default.

@@ -42,6 +42,8 @@ Expected<void> LoadAndReport(const Flags& flags, TargetDevice& target, const Loa
     best = std::min(best, *seconds);
   }
   PrintSpeed("uploader", plan.bytes, best);
+  std::printf("%-12s %8.1f MiB at most\n", "pinned",
+              static_cast<double>((*uploader)->stats().chunks.pinned_bytes_most) / (1 << 20));
   return {};
 }
 
