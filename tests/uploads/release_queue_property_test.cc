@@ -50,8 +50,10 @@ class QueueRun {
   QueueRun(uint64_t seed, bool with_faults) : random_(seed), with_faults_(with_faults) {
     FakeOptions options;
     options.choices = std::make_shared<HashChoices>(seed);
-    // A stream that is held for good would block the call for good.
-    options.adversaries = ChoiceSites::All().Without(ChoiceSite::kEnqueueBlocks);
+    // A call that blocks on a stream that is held would block for good, and so would every copy of
+    // a confidential machine.
+    options.adversaries =
+        ChoiceSites::Live().Without(ChoiceSite::kEnqueueBlocks).Without(ChoiceSite::kConfidential);
     fake_ = FakeDevice::Create(options);
     faulty_ = FaultyDevice::Create(fake_);
     for (const char* name : {"a", "b", "c"}) {

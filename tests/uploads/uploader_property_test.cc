@@ -81,9 +81,12 @@ class UploadRun {
       : file_(file), random_(seed), with_holds_(with_holds) {
     FakeOptions fake_options;
     fake_options.choices = std::make_shared<HashChoices>(seed);
-    // An enqueue that blocks on a stream that is held would block for good.
+    // An enqueue that blocks on a stream that is held would block for good, and so would every copy
+    // of a confidential machine.
     if (with_holds)
-      fake_options.adversaries = ChoiceSites::All().Without(ChoiceSite::kEnqueueBlocks);
+      fake_options.adversaries = ChoiceSites::Live()
+                                     .Without(ChoiceSite::kEnqueueBlocks)
+                                     .Without(ChoiceSite::kConfidential);
     fake_ = FakeDevice::Create(fake_options);
     faulty_ = FaultyDevice::Create(fake_);
     for (uint32_t i = 0; i < kLanes; ++i) {
