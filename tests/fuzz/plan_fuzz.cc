@@ -1,4 +1,4 @@
-// The entry point for libFuzzer: `bazel run --config=fuzz //tests/fuzz:plan_fuzz`.
+// The entry point for libFuzzer: `bazel run --config=asan-ubsan //tests/fuzz:plan_fuzz`.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

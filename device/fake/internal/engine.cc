@@ -36,6 +36,14 @@ void Engine::PopHead(SimStream& stream) {
   --queued_;
   for (const MarkerRef& record : op->records) Signal(*record);
   if (spare_.size() >= kMaxSpareOps) return;
+  if (op->info.kind == OpKind::kStreamWait || op->info.kind == OpKind::kRecord) {
+    // These have set nothing else, and there is one for each copy that crosses streams.
+    op->marker.reset();
+    op->records.clear();
+    op->info = {};
+    spare_.push_back(std::move(op));
+    return;
+  }
   std::vector<std::byte> staged = std::move(op->staged);
   std::vector<CopyPart> parts = std::move(op->parts);
   std::vector<MarkerRef> records = std::move(op->records);
