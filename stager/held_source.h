@@ -2,17 +2,40 @@
 #ifndef H2D_STAGER_HELD_SOURCE_H_
 #define H2D_STAGER_HELD_SOURCE_H_
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ranges>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "h2d/device/element.h"
 #include "h2d/device/pinned_buffer.h"
 
 namespace h2d {
+
+namespace internal {
+
+// Owners whose bytes lie within them, all or some, and move with them: what a device reads would be
+// left behind.
+template <class Owner>
+inline constexpr bool kBytesMoveAlong = false;
+template <class T, size_t N>
+inline constexpr bool kBytesMoveAlong<std::array<T, N>> = true;
+template <class Char, class Traits, class Allocator>
+inline constexpr bool kBytesMoveAlong<std::basic_string<Char, Traits, Allocator>> = true;
+
+// Ranges that are known to hand their memory over when they are moved.
+template <class Range>
+inline constexpr bool kHandsItsMemoryOver = false;
+template <class T, class Allocator>
+inline constexpr bool kHandsItsMemoryOver<std::vector<T, Allocator>> = true;
+
+}  // namespace internal
 
 // Anything that owns memory, moved into one type: a `shared_ptr`, a vector, a pinned buffer, or a
 // callback to be called when the memory is no longer needed. When the `HeldSource` dies, the owner
@@ -22,21 +45,24 @@ namespace h2d {
 //   HeldSource(std::shared_ptr(weights), weights_bytes);      // one owner of several
 //   HeldSource([block, &pool] { pool.Return(block); }, bytes);
 //
+// The memory stays where it is when the owner is moved. So a `std::array` and a `std::string` are
+// refused: hold them by a pointer. Of other containers that keep elements within themselves, the
+// caller knows.
+//
 // Callbacks and destructors of owners must not throw. They run on whichever thread ends the
 // `HeldSource`, and may call the library.
 class HeldSource {
  public:
   // `owner` keeps `bytes` bytes alive; they count for limits and are not looked at.
   template <class Owner>
-  requires(!std::is_reference_v<Owner> && !std::is_const_v<Owner> && std::move_constructible<Owner>)
+  requires(!std::is_reference_v<Owner> && !std::is_const_v<Owner> &&
+           std::move_constructible<Owner> && !internal::kBytesMoveAlong<Owner>)
       HeldSource(Owner&& owner, uint64_t bytes)
       : owner_(std::make_unique<Holder<Owner>>(std::move(owner))), bytes_(bytes) {}
 
-  // A range that owns its elements.
+  // A vector; other ranges are owners, with the bytes said.
   template <HostRange Range>
-  requires(!std::is_reference_v<Range> && !std::is_const_v<Range> &&
-           !std::ranges::borrowed_range<Range> &&
-           std::move_constructible<Range>) explicit HeldSource(Range&& range)
+  requires(internal::kHandsItsMemoryOver<Range>) explicit HeldSource(Range&& range)
       : bytes_(SizeOf(range)) {
     owner_ = std::make_unique<Holder<Range>>(std::move(range));
   }
@@ -74,7 +100,14 @@ class HeldSource {
   struct Holder final : AnyOwner {
     explicit Holder(Owner&& taken) : owner(std::move(taken)) {}
     ~Holder() override {
-      if constexpr (std::invocable<Owner&>) owner();
+      if constexpr (std::invocable<Owner&>) {
+        if (!IsEmpty(owner)) owner();
+      }
+    }
+    // A `std::function` or a pointer may hold nothing to call.
+    static bool IsEmpty(const Owner& callback) noexcept {
+      if constexpr (std::is_constructible_v<Owner, std::nullptr_t>) return callback == nullptr;
+      return false;
     }
     Owner owner;
   };

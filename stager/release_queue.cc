@@ -9,7 +9,10 @@ namespace h2d {
 ReleaseQueue::ReleaseQueue(std::unique_ptr<internal::ReleaseCore> core) noexcept
     : core_(std::move(core)) {}
 
-ReleaseQueue::~ReleaseQueue() = default;
+// In a forked child a lock may be held for ever, by a thread that is not there.
+ReleaseQueue::~ReleaseQueue() {
+  if (!core_->in_own_process()) static_cast<void>(core_.release());
+}
 
 Expected<std::unique_ptr<ReleaseQueue>> ReleaseQueue::Create(std::shared_ptr<Device> device,
                                                              const ReleaseQueueOptions& options) {
@@ -33,16 +36,21 @@ Expected<ReleaseQueue::Room> ReleaseQueue::Reserve(uint64_t bytes, const Stream&
   return Room(*core_, named->id, bytes);
 }
 
-void ReleaseQueue::Push(HeldSource&& source, const Stream& stream, Room&& room) {
-  std::exchange(room.core_, nullptr)->Push(std::move(source), room.id_, stream, room.bytes_);
+Expected<void> ReleaseQueue::Push(HeldSource&& source, const Stream& stream, Room&& room) {
+  if (!source) return InvalidArgument("An empty source was pushed.");
+  if (room.core_ != core_.get())
+    return InvalidArgument("The room was used before, or is another queue's.");
+  if (!core_->in_own_process()) return FailedPrecondition("The room was taken before a fork.");
+  room.core_ = nullptr;
+  core_->Push(std::move(source), room.id_, stream, room.bytes_);
+  return {};
 }
 
 Expected<void> ReleaseQueue::Push(HeldSource&& source, const Stream& stream) {
   if (!source) return InvalidArgument("An empty source was pushed.");
   auto room = Reserve(source.bytes(), stream);
   if (!room) return ErrorOf(room);
-  Push(std::move(source), stream, std::move(*room));
-  return {};
+  return Push(std::move(source), stream, std::move(*room));
 }
 
 Expected<FlushOutcome> ReleaseQueue::Flush(const Stream& stream) { return core_->Flush(stream); }

@@ -33,13 +33,17 @@ class ReleaseCore;
 // that call failed, because a failed enqueue may have been made. A copy that was *captured* is read
 // again at every replay: its source is the graph's to keep alive, not this queue's.
 //
-// Streams. They are told apart by identity. A stream with sources that no event stands for yet must
-// still exist when they are flushed: `Flush` it before destroying it. On a per-thread default
-// stream, which other threads cannot name, each push flushes.
+// Streams. They are told apart by identity. A call uses the stream that it names; `Drain` and the
+// destructor use each stream with sources that no event stands for yet. REQUIRES: those streams
+// exist then, and nobody begins their capture meanwhile: `Flush` a stream before destroying it. On
+// a per-thread default stream, which other threads cannot name, each push flushes.
+//
+// Callbacks may call the queue. What is complete by then is released when the callback has
+// returned, and no longer counts for the limits.
 //
 // Lifetime. The queue holds its device alive. Its destructor waits for its own sources, as `Drain`
-// does; what can no longer be learnt of (an error of the device, a stream that is still being
-// captured) is leaked on purpose (I9).
+// does, and for those that their callbacks push; what can no longer be learnt of (an error of the
+// device, a stream that is still being captured) is leaked on purpose (I9).
 class ReleaseQueue {
  public:
   // Errors: `kInvalidArgument` for a null device and for options out of range.
@@ -61,7 +65,8 @@ class ReleaseQueue {
   //   kDevice              the device failed
   [[nodiscard]] Expected<void> Push(HeldSource&& source, const Stream& stream);
 
-  // Room for one source, taken before its copy is enqueued, so that the push itself cannot fail.
+  // Room for one source, taken before its copy is enqueued, so that the push itself waits for
+  // nothing and does not fail.
   // Move-only; given back when it dies unused. It must not outlive its queue.
   class Room {
    public:
@@ -81,23 +86,27 @@ class ReleaseQueue {
   // Waits and fails as `Push` does.
   [[nodiscard]] Expected<Room> Reserve(uint64_t bytes, const Stream& stream);
   // `source` counts as the bytes that were reserved; `stream` is that of the reservation.
-  void Push(HeldSource&& source, const Stream& stream, Room&& room);
+  // Errors, with which `source` is still the caller's: `kInvalidArgument` for an empty source and
+  // for a room that was used, or is another queue's; `kFailedPrecondition` in a forked child.
+  [[nodiscard]] Expected<void> Push(HeldSource&& source, const Stream& stream, Room&& room);
 
   // Records an event for all that was pushed on `stream` and has none. Never waits.
   // Errors: the device's; then the sources stay, and a later flush stands for them.
   [[nodiscard]] Expected<FlushOutcome> Flush(const Stream& stream);
 
-  // Whether a flush of `stream` is due that was put off, by a capture or a failed record. Pushes
-  // and `Poll` try it again by themselves.
+  // Whether a flush of `stream` is due that was put off, by a capture or a failed record. The next
+  // push on the stream tries it again by itself; where none may come, call `Flush`.
   [[nodiscard]] Expected<bool> ShouldFlush(const Stream& stream);
 
-  // Makes the flushes that are due, asks the device what is complete, and releases it. Never waits.
-  // Answers how many sources were released. Errors: the first of the device; the rest was done.
+  // Asks the device what is complete, and releases it. Never waits, and uses no stream: it may run
+  // beside anybody's capture. Answers how many sources were released. Errors: the first of the
+  // device; the rest was done.
   [[nodiscard]] Expected<uint64_t> Poll();
 
-  // Flushes every stream and waits until all that was pushed before the call is released.
-  // Errors: `kUnavailable` after `timeout`; `kFailedPrecondition` when a stream is being captured,
-  // with all others drained; the device's.
+  // Flushes every stream and waits until all that was pushed before the call is released: callbacks
+  // that other threads run have returned by then, unless it is called within one. What is pushed
+  // meanwhile is not waited for. Errors: `kUnavailable` after `timeout`; `kFailedPrecondition` when
+  // a stream is being captured, with all others drained; the device's.
   [[nodiscard]] Expected<void> Drain(
       std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max());
 

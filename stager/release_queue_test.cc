@@ -3,15 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/faulty/faulty_device.h"
+#include "h2d/device/host/host_device.h"
 
 namespace h2d {
 namespace {
@@ -105,6 +111,23 @@ TEST_F(ReleaseQueueTest, AnythingThatOwnsMemoryIsTaken) {
   EXPECT_EQ(shared.use_count(), 2);
   ASSERT_TRUE(queue_->Drain());
   EXPECT_EQ(shared.use_count(), 1);
+}
+
+// What the device reads would stay behind when such an owner is moved.
+TEST_F(ReleaseQueueTest, OwnersWhoseBytesMoveWithThemAreRefused) {
+  EXPECT_TRUE((std::is_constructible_v<HeldSource, std::vector<int>>));
+  EXPECT_FALSE((std::is_constructible_v<HeldSource, std::array<int, 4>>));
+  EXPECT_FALSE((std::is_constructible_v<HeldSource, std::string>));
+  EXPECT_FALSE((std::is_constructible_v<HeldSource, std::array<int, 4>, uint64_t>));
+  EXPECT_FALSE((std::is_constructible_v<HeldSource, std::u16string, uint64_t>));
+  EXPECT_TRUE((std::is_constructible_v<HeldSource, std::unique_ptr<std::string>, uint64_t>));
+}
+
+TEST_F(ReleaseQueueTest, ACallbackThatIsEmptyIsNotCalled) {
+  ASSERT_TRUE(queue_->Push(HeldSource(std::function<void()>(), 8), a_));
+  ASSERT_TRUE(queue_->Push(HeldSource(static_cast<void (*)()>(nullptr), 8), a_));
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(queue_->stats().released, 2U);
 }
 
 TEST_F(ReleaseQueueTest, AFlushMarkIsReachedByItemsOrByBytes) {
@@ -204,11 +227,48 @@ TEST_F(ReleaseQueueTest, NothingIsFlushedIntoACapture) {
   ASSERT_TRUE(graph) << graph.error().ToString();
   EXPECT_EQ(graph->operations(), 0U);
   EXPECT_EQ(queue_->stats().flushes, 0U);
-  Poll();  // makes the flush that was put off
-  EXPECT_EQ(queue_->stats().flushes, 1U);
+  EXPECT_TRUE(queue_->ShouldFlush(a_).value_or(false));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
   fake_->RunUntilIdle();
   Poll();
   EXPECT_EQ(queue_->stats().released, 3U);
+}
+
+TEST_F(ReleaseQueueTest, TheNextPushMakesAFlushThatWasPutOff) {
+  Make({.flush_items = 3});
+  ASSERT_TRUE(Push(a_));
+  ASSERT_TRUE(fake_->BeginCapture(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kPutOff);
+  ASSERT_TRUE(fake_->EndCapture(a_));
+  ASSERT_TRUE(Push(a_));  // below the mark
+  EXPECT_EQ(queue_->stats().flushes, 1U);
+  EXPECT_FALSE(queue_->ShouldFlush(a_).value_or(true));
+}
+
+// Another thread's poll cannot know when the owner of a stream begins its next capture.
+TEST_F(ReleaseQueueTest, APollUsesNoStreamAndSoHurtsNoCapture) {
+  Make({.flush_items = 1});
+  ASSERT_TRUE(fake_->BeginCapture(a_, CaptureMode::kRelaxed));
+  ASSERT_TRUE(Push(a_));  // its flush is put off
+  ASSERT_TRUE(fake_->EndCapture(a_));
+  bool capturing = false;
+  const auto begin = [&](uint64_t) {
+    if (!std::exchange(capturing, true)) {
+      ASSERT_TRUE(fake_->BeginCapture(a_, CaptureMode::kRelaxed));
+    }
+  };
+  faulty_->SetHook(CallKind::kRecord, begin);
+  const uint64_t inspections = faulty_->CallCount(CallKind::kInspect);
+  EXPECT_EQ(Poll(), 0U);
+  EXPECT_EQ(faulty_->CallCount(CallKind::kInspect), inspections);
+  begin(0);
+  EXPECT_EQ(Poll(), 0U);
+  const auto graph = fake_->EndCapture(a_);
+  ASSERT_TRUE(graph) << graph.error().ToString();
+  EXPECT_EQ(graph->operations(), 0U);
+  faulty_->SetHook(CallKind::kRecord, {});
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(released(), 1);
 }
 
 TEST_F(ReleaseQueueTest, ADrainUnderACaptureDrainsTheOthersAndSaysSo) {
@@ -234,12 +294,43 @@ TEST_F(ReleaseQueueTest, AFailedRecordKeepsTheSources) {
     fake_->RunUntilIdle();
     EXPECT_TRUE(queue_->ShouldFlush(a_).value_or(false));
     EXPECT_EQ(released(), before);
-    Poll();
+    EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
     fake_->RunUntilIdle();
     Poll();
     EXPECT_EQ(released(), before + 1);
   }
   EXPECT_EQ(queue_->stats().flushes_failed, 2U);
+}
+
+// While one thread records, others push to the mark, and their record fails.
+TEST_F(ReleaseQueueTest, ADueFlushOutlivesTheSuccessOfAnother) {
+  Make({.flush_items = 2});
+  faulty_->Inject({.kind = CallKind::kRecord, .call = 2});
+  faulty_->SetHook(CallKind::kRecord, [&](uint64_t call) {
+    if (call != 1) return;
+    ASSERT_TRUE(Push(a_));
+    ASSERT_TRUE(Push(a_));
+  });
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  EXPECT_EQ(queue_->stats().flushes_failed, 1U);
+  EXPECT_TRUE(queue_->ShouldFlush(a_).value_or(false));
+  faulty_->SetHook(CallKind::kRecord, {});
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  EXPECT_FALSE(queue_->ShouldFlush(a_).value_or(true));
+}
+
+TEST_F(ReleaseQueueTest, AnEventThatFailsToAnswerHoldsBackItsOwnBatchOnly) {
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Push(a_));
+    EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  }
+  fake_->RunUntilIdle();
+  faulty_->Inject({.kind = CallKind::kQuery, .call = faulty_->CallCount(CallKind::kQuery) + 1});
+  EXPECT_FALSE(queue_->Poll());
+  EXPECT_EQ(released(), 1);
+  Poll();
+  EXPECT_EQ(released(), 2);
 }
 
 TEST_F(ReleaseQueueTest, AnErrorOfTheDeviceIsNoCompletion) {
@@ -277,6 +368,118 @@ TEST_F(ReleaseQueueTest, CallbacksRunOutsideTheLock) {
   EXPECT_EQ(runs, 1);
 }
 
+// On a device whose events are complete at once, each push could release the one before.
+TEST(ReleaseQueueOnHost, CallbacksThatPushDoNotNest) {
+  const auto host = HostDevice::Create();
+  auto queue = ReleaseQueue::Create(host, {.flush_items = 1}).value();
+  const Stream stream = host->NewStream();
+  int runs = 0;
+  int depth = 0;
+  int deepest = 0;
+  std::function<void()> push = [&] {
+    ++depth;
+    deepest = std::max(deepest, depth);
+    if (++runs < 100) {
+      EXPECT_TRUE(queue->Push(HeldSource([&] { push(); }, 8), stream));
+      if (runs % 2 == 0) {
+        EXPECT_TRUE(queue->Poll());
+      }
+    }
+    --depth;
+  };
+  ASSERT_TRUE(queue->Push(HeldSource([&] { push(); }, 8), stream));
+  while (queue->stats().held_items > 0) ASSERT_TRUE(queue->Poll());
+  EXPECT_EQ(runs, 100);
+  EXPECT_EQ(deepest, 1);
+}
+
+TEST_F(ReleaseQueueTest, ADrainWithinACallbackDoesNotWaitForIt) {
+  int drained = 0;
+  ASSERT_TRUE(queue_->Push(
+      HeldSource([&] { drained += queue_->Drain(milliseconds(1)).has_value() ? 1 : 0; }, 8), a_));
+  ASSERT_TRUE(queue_->Drain());
+  EXPECT_EQ(drained, 1);
+}
+
+// poll:  [callback ...........]
+// drain:      [............... ok]
+TEST(ReleaseQueueOnHost, ADrainWaitsForTheCallbacksOfOtherThreads) {
+  const auto host = HostDevice::Create();
+  const auto faulty = FaultyDevice::Create(host);
+  const auto queue = ReleaseQueue::Create(faulty).value();
+  std::atomic<bool> within{false};
+  std::atomic<bool> waiting{false};  // the drain waits, or is over
+  std::atomic<bool> done{false};
+  faulty->SetHook(CallKind::kWaitAny, [&](uint64_t) { waiting = true; });
+  const Stream stream = host->NewStream();
+  auto callback = [&] {
+    within = true;
+    while (!waiting) std::this_thread::yield();
+    done = true;
+  };
+  ASSERT_TRUE(queue->Push(HeldSource(std::move(callback), 8), stream));
+  ASSERT_TRUE(queue->Flush(stream));
+  std::thread other([&] { EXPECT_TRUE(queue->Poll()); });
+  while (!within) std::this_thread::yield();
+  EXPECT_TRUE(queue->Drain());
+  EXPECT_TRUE(done);
+  waiting = true;
+  other.join();
+}
+
+// flush:  [record ....... fails]
+// drain:       [........................ ok]    it records anew
+TEST(ReleaseQueueOnHost, ADrainReleasesWhatAnotherThreadsFlushFailedToRecord) {
+  const auto host = HostDevice::Create();
+  const auto faulty = FaultyDevice::Create(host);
+  const auto queue = ReleaseQueue::Create(faulty).value();
+  const Stream stream = host->NewStream();
+  std::atomic<bool> recording{false};
+  std::atomic<bool> waiting{false};
+  faulty->SetHook(CallKind::kWaitAny, [&](uint64_t) { waiting = true; });
+  faulty->SetHook(CallKind::kRecord, [&](uint64_t call) {
+    if (call != 1) return;
+    recording = true;
+    while (!waiting) std::this_thread::yield();
+  });
+  faulty->Inject({.kind = CallKind::kRecord, .call = 1});
+  int released = 0;
+  ASSERT_TRUE(queue->Push(HeldSource([&] { ++released; }, 8), stream));
+  std::thread other([&] { EXPECT_FALSE(queue->Flush(stream)); });
+  while (!recording) std::this_thread::yield();
+  EXPECT_TRUE(queue->Drain());
+  other.join();
+  EXPECT_EQ(queue->stats().held_items, 0U);
+  EXPECT_EQ(released, 1);
+}
+
+TEST_F(ReleaseQueueTest, ADrainDoesNotWaitForWhatIsPushedMeanwhile) {
+  Make({.flush_items = 1});
+  bool more = true;
+  std::function<void()> push = [&] {
+    BusyFor(a_, milliseconds(1));
+    EXPECT_TRUE(queue_->Push(HeldSource(
+                                 [&] {
+                                   ++*released_;
+                                   if (more) push();
+                                 },
+                                 8),
+                             a_));
+  };
+  push();
+  EXPECT_TRUE(queue_->Drain(milliseconds(100)));
+  EXPECT_GE(released(), 1);
+  EXPECT_LE(released(), 3);
+  more = false;
+}
+
+TEST_F(ReleaseQueueTest, TheEndReleasesWhatItsCallbacksPush) {
+  ReleaseQueue& queue = *queue_;
+  ASSERT_TRUE(queue.Push(HeldSource([&] { EXPECT_TRUE(queue.Push(Counted(), b_)); }, 8), a_));
+  queue_.reset();
+  EXPECT_EQ(released(), 1);
+}
+
 TEST_F(ReleaseQueueTest, APerThreadStreamIsFlushedByEachPush) {
   ASSERT_TRUE(Push(fake_->PerThreadStream()));
   EXPECT_EQ(queue_->stats().flushes, 1U);
@@ -291,7 +494,10 @@ TEST_F(ReleaseQueueTest, ReservedRoomCountsUntilItIsUsedOrGivenBack) {
   }
   auto room = queue_->Reserve(64, a_);
   ASSERT_TRUE(room);
-  queue_->Push(Counted(), a_, std::move(*room));
+  ASSERT_TRUE(queue_->Push(Counted(), a_, std::move(*room)));
+  HeldSource source = Counted();
+  ExpectError(queue_->Push(std::move(source), a_, std::move(*room)), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(source) << "a refused source is still the caller's";
   ASSERT_TRUE(queue_->Drain());
   EXPECT_EQ(queue_->stats().released, 1U);
   EXPECT_EQ(queue_->stats().held_items, 0U);

@@ -4,14 +4,16 @@
 
 #include "h2d/stager/internal/uploader_core.h"
 #include "h2d/stager/pinned_stager.h"
-#include "h2d/stager/release_queue.h"
 
 namespace h2d {
 
 Uploader::Uploader(std::unique_ptr<internal::UploaderCore> core) noexcept
     : core_(std::move(core)) {}
 
-Uploader::~Uploader() = default;
+// A forked child has no threads to join, and locks that may be held for ever.
+Uploader::~Uploader() {
+  if (!core_->in_own_process()) static_cast<void>(core_.release());
+}
 
 Expected<std::unique_ptr<Uploader>> Uploader::Create(std::shared_ptr<Device> device,
                                                      const UploaderOptions& options) {
@@ -19,10 +21,8 @@ Expected<std::unique_ptr<Uploader>> Uploader::Create(std::shared_ptr<Device> dev
   if (auto valid = Validate(options); !valid) return ErrorOf(valid);
   auto ring = PinnedStager::Create(device, internal::UploaderCore::RingOptions(options));
   if (!ring) return ErrorOf(ring);
-  auto sources = ReleaseQueue::Create(device, options.release);
-  if (!sources) return ErrorOf(sources);
-  auto core = std::make_unique<internal::UploaderCore>(std::move(device), options, std::move(*ring),
-                                                       std::move(*sources));
+  auto core =
+      std::make_unique<internal::UploaderCore>(std::move(device), options, std::move(*ring));
   return std::unique_ptr<Uploader>(new Uploader(std::move(core)));
 }
 

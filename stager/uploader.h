@@ -29,10 +29,16 @@ class UploaderCore;
 }  // namespace internal
 
 // Thread-safety: any number of threads may upload at once. They share the threads and the chunks:
-// a stream that stands still keeps a part of the chunks and leaves the rest to the others.
+// a stream that stands still keeps a part of the chunks, and of the slots for small sources, and
+// leaves the rest to the others. No call uses another stream than its own.
 //
 // Blocking. `Upload` returns when the source was read, which needs chunks, which come back when the
 // device has read them. REQUIRES: the stream's progress does not depend on the calling thread.
+//
+// Streams. Once `Upload` has returned a ticket, the stream may be destroyed or captured. REQUIRES:
+// after an upload of a source that the device reads directly failed with an incomplete destination,
+// its stream exists, and is not captured, until a later such upload on it succeeded or the uploader
+// has ended.
 //
 // Lifetime. An uploader holds its device alive. Its destructor waits for its own copies and for
 // nothing else (I9). REQUIRES: no call of it is in progress.
@@ -53,7 +59,9 @@ class Uploader {
   //
   // Errors. When the message says that the destination is incomplete, a part of the copies was
   // enqueued, or may have been; they are finished in stream order, and their chunks come back.
-  // Otherwise nothing was enqueued.
+  // Without a ticket to ask, a source that the device reads directly (pinned memory, and pageable
+  // memory that the policy sends so) stays valid and unchanged until the stream was synchronised;
+  // an owner given with it is ended then or later. Otherwise nothing was enqueued.
   //   kInvalidArgument     a destination that is null, too small or of elements that the source
   //                        does not fill; device memory as the source; a closed descriptor, a
   //                        directory, a range beyond the file's end or beyond 63 bits
@@ -67,8 +75,9 @@ class Uploader {
                                               const UploadControl& control = {});
 
   // Whether the source of `ticket` may be changed or freed: at once when it passed through chunks,
-  // else when the device was seen to have read it. Never waits. REQUIRES: the upload's stream still
-  // exists, as long as the answer is no.
+  // else when the device was seen to have read it. Never waits, and does not use the stream.
+  // Errors: `kInvalidArgument` for a ticket that was moved from, and for one of another uploader as
+  // long as that has not said yes; the device's.
   [[nodiscard]] Expected<bool> SourceReusable(const UploadTicket& ticket);
 
   const UploaderOptions& options() const noexcept;

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "h2d/device/checked_size.h"
+#include "h2d/device/pinned_buffer.h"
+
 namespace h2d {
 namespace {
 
@@ -24,9 +27,11 @@ Expected<void> Validate(const UploaderOptions& options) {
     return Bad("min_chunk_bytes", options.min_chunk_bytes,
                "is not between 1 and chunk_bytes, " + std::to_string(options.chunk_bytes));
   }
-  if (options.chunk_bytes > options.max_pinned_bytes) {
+  const auto chunk = RoundedUp(options.chunk_bytes, PinnedBuffer::kAlignment);
+  if (!chunk || *chunk > options.max_pinned_bytes) {
     return Bad("chunk_bytes", options.chunk_bytes,
-               "is above max_pinned_bytes, " + std::to_string(options.max_pinned_bytes));
+               "in whole blocks of " + std::to_string(PinnedBuffer::kAlignment) +
+                   " bytes is above max_pinned_bytes, " + std::to_string(options.max_pinned_bytes));
   }
   if (options.ring_bytes > options.chunk_bytes) {
     return Bad("ring_bytes", options.ring_bytes,

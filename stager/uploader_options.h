@@ -17,7 +17,8 @@ struct UploaderOptions {
   static constexpr uint32_t kMaxThreads = 256;
   static constexpr uint32_t kMaxChunks = 512;
 
-  // Which sources pass through pinned chunks, and which are released early.
+  // Which sources pass through pinned chunks. The others are released as soon as they were read,
+  // whatever their size.
   StagingPolicy policy = StagingPolicy::Pipelined();
 
   // Threads that read sources into chunks; made by the first upload that needs them. 0: the calling
@@ -29,8 +30,9 @@ struct UploaderOptions {
   uint64_t chunk_bytes = uint64_t{4} << 20;
   uint64_t min_chunk_bytes = uint64_t{256} << 10;
 
-  // How many chunks may be held or in flight at once, over all uploads. They are divided among the
-  // streams in use and one more, and a stream's among its uploads.
+  // How many chunks may be held or in flight at once, over all uploads; fewer when they would not
+  // fit `max_pinned_bytes`. They are divided among the streams in use and one more, and a stream's
+  // among its uploads.
   uint32_t max_chunks = 32;
 
   // How many bytes of pinned memory the uploader may own at once.
@@ -43,7 +45,7 @@ struct UploaderOptions {
   // How long an upload waits for a chunk before it fails with `kUnavailable`.
   std::chrono::nanoseconds wait_timeout = std::chrono::seconds(30);
 
-  // For sources that the device reads directly.
+  // For sources that the device reads directly: the limits. Each is flushed by itself.
   ReleaseQueueOptions release{};
 };
 

@@ -175,7 +175,7 @@ TEST_F(UploaderTest, MemoryMayBeOverwrittenAsSoonAsTheCallReturned) {
 
 // held: [copy of all of it ... ]    one copy, no chunk; the owner lives until it was read
 TEST_F(UploaderTest, PinnedMemoryGoesAsItIsAndIsKeptUntilItWasRead) {
-  for (const uint64_t bytes : {3 * kChunk, uint64_t{12} << 20}) {  // with the next batch, early
+  for (const uint64_t bytes : {3 * kChunk, uint64_t{12} << 20}) {
     PinnedBuffer pinned = fake_->AllocatePinned(bytes).value();
     const Destination to = NewDestination(bytes);
     const FakeCounters before = fake_->counters();
@@ -185,7 +185,7 @@ TEST_F(UploaderTest, PinnedMemoryGoesAsItIsAndIsKeptUntilItWasRead) {
         to, UploadSource::Memory(memory).KeptAliveBy(HeldSource(std::move(pinned))), stream_);
     ASSERT_TRUE(ticket) << ticket.error().ToString();
     EXPECT_EQ(fake_->counters().copies, before.copies + 1);
-    EXPECT_EQ(uploader_->stats().sources.flushes > 0, bytes > Small().policy.flush_above_bytes);
+    EXPECT_EQ(uploader_->stats().sources.flushes, 1U);
     EXPECT_FALSE(uploader_->SourceReusable(*ticket).value_or(true));
     ASSERT_TRUE(fake_->Release(stream_));
     ASSERT_TRUE(fake_->SynchronizeStream(stream_));
@@ -238,6 +238,198 @@ TEST_F(UploaderTest, AStuckStreamLeavesChunksToOthers) {
   ASSERT_TRUE(fake_->SynchronizeStream(other));
   ASSERT_TRUE(fake_->Release(stream_));
   EXPECT_TRUE(Read(there) == pattern_);
+}
+
+// A small source takes no chunk but a slot, and those are divided too.
+TEST_F(UploaderTest, SmallSourcesOfAStuckStreamLeaveSlotsAndChunksToOthers) {
+  UploaderOptions options = Small();
+  options.wait_timeout = milliseconds(5);
+  for (const uint64_t spare : {uint64_t{0}, 4 * kChunk}) {  // without any memory beside the chunks
+    options.max_pinned_bytes = 4 * kChunk + spare;
+    Make(options);
+    ASSERT_TRUE(fake_->Hold(stream_));
+    const auto small = std::span(pattern_).first(100);
+    const Destination to = NewDestination(100);
+    int taken = 0;
+    while (taken < 200 && uploader_->Upload(to, UploadSource::Memory(small), stream_)) ++taken;
+    EXPECT_GE(taken, 1);
+    EXPECT_LT(taken, 64);
+    const Stream other = fake_->NewStream("other");
+    for (const uint64_t bytes : {uint64_t{100}, 3 * kChunk}) {
+      const auto ticket = uploader_->Upload(
+          NewDestination(bytes), UploadSource::Memory(std::span(pattern_).first(bytes)), other);
+      EXPECT_TRUE(ticket) << ticket.error().ToString();
+    }
+    ASSERT_TRUE(fake_->Release(stream_));
+  }
+}
+
+// What is divided is what there is memory for.
+TEST_F(UploaderTest, AStuckStreamLeavesMemoryToOthersWhereTheChunksDoNotAllFit) {
+  UploaderOptions options = Small();
+  options.wait_timeout = milliseconds(5);
+  options.max_chunks = 32;
+  options.max_pinned_bytes = 4 * kChunk;
+  Make(options);
+  ASSERT_TRUE(fake_->Hold(stream_));
+  static_cast<void>(
+      uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_), stream_));
+  const Stream other = fake_->NewStream("other");
+  const auto ticket =
+      uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_), other);
+  EXPECT_TRUE(ticket) << ticket.error().ToString();
+}
+
+// stream: [busy ... copy] destroyed; its handle is the next stream's
+TEST_F(UploaderTest, AStreamMayBeDestroyedOnceItsUploadHasReturned) {
+  UploaderOptions options = Small();
+  options.policy.pageable_through_pinned_below_bytes = 3 * kChunk;
+  for (const uint64_t bytes : {uint64_t{100}, 2 * kChunk, 3 * kChunk}) {
+    for (const bool pinned : {false, true}) {
+      SCOPED_TRACE(bytes);
+      Make(options);
+      const Stream stream = fake_->NewStream("short-lived");
+      KernelSpec busy;
+      busy.name = "busy";
+      busy.duration = milliseconds(5);
+      ASSERT_TRUE(fake_->Launch(stream, busy));
+      const auto owner = std::make_shared<PinnedBuffer>(fake_->AllocatePinned(bytes).value());
+      const Bytes pageable(bytes);
+      const std::span<const std::byte> memory =
+          pinned ? std::span<const std::byte>(owner->bytes()) : std::span(pageable);
+      const auto ticket = uploader_->Upload(NewDestination(bytes),
+                                            UploadSource::Memory(memory).KeptAliveBy(HeldSource(
+                                                std::shared_ptr<PinnedBuffer>(owner), bytes)),
+                                            stream);
+      ASSERT_TRUE(ticket);
+      ASSERT_TRUE(fake_->DestroyStream(stream));
+      static_cast<void>(fake_->NewStream("next"));
+      fake_->RunUntilIdle();
+      EXPECT_TRUE(uploader_->SourceReusable(*ticket).value_or(false));
+      uploader_.reset();
+      EXPECT_EQ(owner.use_count(), 1);
+    }
+  }
+}
+
+TEST_F(UploaderTest, AStreamWhoseRecordFailedIsNoConcernOfOtherUploads) {
+  const auto one = std::span(pattern_).first(300);
+  const Stream other = fake_->NewStream("other");
+  const Destination to = NewDestination(pattern_.size());
+  const Destination there = NewDestination(300);
+  const auto expect_others_work = [&] {
+    for (int i = 0; i < 3; ++i) {
+      const auto ticket = uploader_->Upload(to, UploadSource::Memory(pattern_), other);
+      EXPECT_TRUE(ticket) << ticket.error().ToString();
+    }
+  };
+  const auto fail_second_record = [&] {
+    faulty_->Inject({.kind = CallKind::kRecord, .call = faulty_->CallCount(CallKind::kRecord) + 2});
+  };
+  const Stream gone = fake_->NewStream("gone");
+  fail_second_record();
+  ASSERT_TRUE(uploader_->Upload(there, UploadSource::Memory(one), gone));
+  ASSERT_TRUE(fake_->SynchronizeStream(gone));
+  ASSERT_TRUE(fake_->DestroyStream(gone));
+  expect_others_work();
+
+  fail_second_record();
+  ASSERT_TRUE(uploader_->Upload(there, UploadSource::Memory(one), stream_));
+  bool capturing = false;
+  faulty_->SetHook(CallKind::kRecord, [&](uint64_t) {
+    if (!std::exchange(capturing, true)) {
+      ASSERT_TRUE(fake_->BeginCapture(stream_, CaptureMode::kRelaxed));
+    }
+  });
+  expect_others_work();
+  const auto graph = fake_->EndCapture(stream_);
+  ASSERT_TRUE(graph) << graph.error().ToString();
+  EXPECT_EQ(graph->operations(), 0U);
+  faulty_->SetHook(CallKind::kRecord, {});
+  ASSERT_TRUE(fake_->SynchronizeStream(other));
+}
+
+TEST_F(UploaderTest, AFailedDirectUploadSaysHowLongItsSourceIsRead) {
+  PinnedBuffer pinned = fake_->AllocatePinned(kChunk).value();
+  for (const CallKind kind : {CallKind::kCopyAsync, CallKind::kRecord}) {
+    faulty_->Inject(
+        {.kind = kind, .call = faulty_->CallCount(kind) + 1, .timing = FaultTiming::kAfterCall});
+    ASSERT_TRUE(fake_->Hold(stream_));
+    bool ended = false;
+    ExpectFails(uploader_->Upload(NewDestination(kChunk),
+                                  UploadSource::Memory(pinned.bytes())
+                                      .KeptAliveBy(HeldSource([&ended] { ended = true; }, kChunk)),
+                                  stream_),
+                ErrorCode::kDevice, true,
+                {"copy of 4096 bytes may have been enqueued",
+                 "may read the source until the stream was synchronised"});
+    EXPECT_FALSE(ended);
+    ASSERT_TRUE(fake_->Release(stream_));
+    ASSERT_TRUE(fake_->SynchronizeStream(stream_));
+    uploader_.reset();
+    EXPECT_TRUE(ended);
+    Make(Small());
+  }
+}
+
+TEST_F(UploaderTest, TicketsThatNameNoUploadOfThisUploaderAreRefused) {
+  PinnedBuffer pinned = fake_->AllocatePinned(kChunk).value();
+  ASSERT_TRUE(fake_->Hold(stream_));
+  const Destination to = NewDestination(kChunk);
+  auto ticket = uploader_->Upload(to, UploadSource::Memory(pinned.bytes()), stream_);
+  ASSERT_TRUE(ticket);
+  const auto expect_refused = [](Uploader& uploader, const UploadTicket& asked) {
+    const auto answer = uploader.SourceReusable(asked);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, ErrorCode::kInvalidArgument);
+  };
+  const auto another = Uploader::Create(fake_, Small()).value();
+  expect_refused(*another, *ticket);
+  const UploadTicket moved = std::move(*ticket);
+  expect_refused(*uploader_, *ticket);
+  EXPECT_FALSE(uploader_->SourceReusable(moved).value_or(true));
+  ASSERT_TRUE(fake_->Release(stream_));
+  ASSERT_TRUE(fake_->SynchronizeStream(stream_));
+  EXPECT_TRUE(uploader_->SourceReusable(moved).value_or(false));
+}
+
+TEST_F(UploaderTest, NothingIsTouchedWhereNoPinnedMemoryCanBeHad) {
+  faulty_->Inject(OutOfMemory(faulty_->CallCount(CallKind::kAllocatePinned) + 1));
+  ExpectFails(
+      uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_), stream_),
+      ErrorCode::kResourceExhausted, false, {});
+  EXPECT_EQ(fake_->counters().copies, 0U);
+}
+
+TEST_F(UploaderTest, ASmallUploadThatWasRefusedDoesNotCallTheDestinationIncomplete) {
+  faulty_->Inject({.kind = CallKind::kInspect, .call = faulty_->CallCount(CallKind::kInspect) + 2});
+  ExpectFails(uploader_->Upload(NewDestination(100),
+                                UploadSource::Memory(std::span(pattern_).first(100)), stream_),
+              ErrorCode::kDevice, false, {});
+  EXPECT_EQ(fake_->counters().copies, 0U);
+}
+
+// As many chunks as fit: the outer upload holds none that the nested one waits for.
+TEST_F(UploaderTest, ProgressMayStartAnUploadOfLargerChunks) {
+  UploaderOptions options = Small();
+  options.wait_timeout = milliseconds(5);
+  options.chunk_bytes = options.max_pinned_bytes = 8 * kChunk;
+  options.max_chunks = 8;
+  Make(options);
+  const Bytes large = Pattern(64 * kChunk);
+  const Destination to = NewDestination(large.size());
+  int nested = 0;
+  UploadControl control;
+  control.progress = [&](const UploadProgress&) {
+    if (nested++ > 0) return;
+    const auto ticket = uploader_->Upload(to, UploadSource::Memory(large), fake_->NewStream());
+    EXPECT_TRUE(ticket) << ticket.error().ToString();
+  };
+  const auto ticket = uploader_->Upload(NewDestination(4 * kChunk),
+                                        UploadSource::Memory(std::span(pattern_).first(4 * kChunk)),
+                                        stream_, control);
+  EXPECT_TRUE(ticket) << ticket.error().ToString();
+  EXPECT_EQ(nested, 2);
 }
 
 // Scenario 19: here the file ends while it is read, in the third chunk.
@@ -442,6 +634,7 @@ TEST_F(UploaderTest, OptionsOutOfRangeAreNamedWithTheirValue) {
   bad([](UploaderOptions& o) { o.min_chunk_bytes = 0; }, "min_chunk_bytes, 0");
   bad([](UploaderOptions& o) { o.min_chunk_bytes = kChunk + 1; }, "min_chunk_bytes, 4097");
   bad([](UploaderOptions& o) { o.max_pinned_bytes = 4095; }, "chunk_bytes, 4096");
+  bad([](UploaderOptions& o) { o.chunk_bytes = o.max_pinned_bytes = 5000; }, "chunk_bytes, 5000");
   bad([](UploaderOptions& o) { o.ring_bytes = 4097; }, "ring_bytes, 4097");
   bad([](UploaderOptions& o) { o.wait_timeout = milliseconds(-1); }, "wait_timeout, -1000000");
   bad([](UploaderOptions& o) { o.release.flush_items = 0; }, "flush_items");

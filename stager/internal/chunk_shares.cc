@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace h2d::internal {
@@ -21,7 +22,9 @@ ReleaseQueueOptions EachByItself() {
 }  // namespace
 
 ChunkShares::ChunkShares(std::shared_ptr<Device> device, uint32_t max_chunks)
-    : max_chunks_(max_chunks), tracker_(std::move(device), EachByItself()) {}
+    : device_(device),
+      max_chunks_(max_chunks),
+      tracker_(std::move(device), EachByItself(), ReleaseCore::OnFailedRecord::kLetGo) {}
 
 std::shared_ptr<ChunkShares::Upload> ChunkShares::Join(StreamId stream) {
   auto upload = std::make_shared<Upload>(Upload{.stream = stream});
@@ -70,9 +73,31 @@ void ChunkShares::Uncount(Upload& upload) noexcept {
 
 Expected<bool> ChunkShares::TryTake(Upload& upload) {
   if (Take(upload)) return true;
-  auto polled = tracker_.Poll();
+  auto polled = tracker_.Poll(upload.stream);
   if (!polled) return ErrorOf(polled);
   return Take(upload);
+}
+
+Expected<void> ChunkShares::WaitToTake(Upload& upload, uint64_t bytes,
+                                       std::chrono::nanoseconds timeout,
+                                       const std::stop_token& cancel) {
+  if (Take(upload)) return {};
+  const std::chrono::nanoseconds start = device_->Now();
+  const std::stop_callback wake(cancel, [this] { tracker_.Wake(); });
+  for (;;) {
+    // Read before trying: whatever comes back after the try moves the epoch on.
+    const uint64_t epoch = tracker_.Epoch();
+    auto taken = TryTake(upload);
+    if (!taken) return ErrorOf(taken);
+    if (*taken) return {};
+    if (cancel.stop_requested()) return Unavailable("The upload was told to stop.");
+    const std::chrono::nanoseconds left = timeout - (device_->Now() - start);
+    if (left <= std::chrono::nanoseconds(0)) {
+      return Unavailable("No chunk of " + std::to_string(bytes) + " bytes became free within " +
+                         std::to_string(timeout.count()) + " ns.");
+    }
+    if (auto waited = tracker_.Wait(left, epoch); !waited) return waited;
+  }
 }
 
 void ChunkShares::GiveBack(Upload& upload) noexcept { Uncount(upload); }
@@ -81,7 +106,9 @@ void ChunkShares::InFlight(const std::shared_ptr<Upload>& upload, const Stream& 
   const ReleaseCore::Named named{.id = upload->stream, .capturing = false};
   auto counted = tracker_.Reserve(named, stream, 0);
   if (!counted) return Uncount(*upload);  // not reached: there is no limit
-  tracker_.Push(HeldSource([this, upload] { Uncount(*upload); }, 0), upload->stream, stream, 0);
+  // A failed record lets it go.
+  static_cast<void>(tracker_.PushAndFlush(HeldSource([this, upload] { Uncount(*upload); }, 0),
+                                          upload->stream, stream, 0));
 }
 
 }  // namespace h2d::internal

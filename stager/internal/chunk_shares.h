@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stop_token>
 
 #include "h2d/device/device.h"
 #include "h2d/device/sync.h"
@@ -14,7 +15,9 @@
 namespace h2d::internal {
 
 // Counts who uses how many chunks; safety is the ring's, this is fairness. A chunk is in use from
-// `TryTake` until it was given back or the device was seen to have read it. The chunks are divided
+// `TryTake` until it was given back or the device was seen to have read it; when that cannot be
+// learnt, because no event could be recorded behind it, no longer than its enqueueing: a share that
+// waits for a stream that nobody uses any more would be lost for ever. The chunks are divided
 // among the streams that use any, or upload, and one that may come; a stream's share among its
 // uploads. So a stream that stands still keeps its share and no more, whatever the number of
 // uploads that went onto it. Each upload may use one chunk at least, when there is one.
@@ -35,17 +38,15 @@ class ChunkShares {
   void Leave(const std::shared_ptr<Upload>& upload) noexcept;
 
   // Whether the upload may use another chunk, which counts from then on. Asks the device what is
-  // complete when the answer would be no. Errors: the device's.
+  // complete when the answer would be no. Errors: the device's, of this upload's stream.
   Expected<bool> TryTake(Upload& upload);
+  // The same for a chunk of `bytes` bytes, and waits for it. Errors: also `kUnavailable` after
+  // `timeout` and once `cancel` was requested.
+  Expected<void> WaitToTake(Upload& upload, uint64_t bytes, std::chrono::nanoseconds timeout,
+                            const std::stop_token& cancel);
   void GiveBack(Upload& upload) noexcept;
   // The upload's chunk was enqueued, or may have been: it is in use until `stream` has come past.
   void InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream);
-
-  // Ends when a chunk may have become free since `Epoch` was read, or after `timeout`.
-  Expected<void> Wait(std::chrono::nanoseconds timeout, uint64_t epoch) {
-    return tracker_.Wait(timeout, epoch);
-  }
-  uint64_t Epoch() const noexcept { return tracker_.Epoch(); }
 
  private:
   struct StreamUse {
@@ -57,6 +58,7 @@ class ChunkShares {
   void Uncount(Upload& upload) noexcept H2D_EXCLUDES(mutex_);
   void DropIfUnused(StreamId stream) H2D_REQUIRES(mutex_);
 
+  const std::shared_ptr<Device> device_;
   const uint32_t max_chunks_;
   Mutex mutex_;
   std::map<StreamId, StreamUse> streams_ H2D_GUARDED_BY(mutex_);

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
+#include <stop_token>
+#include <utility>
+#include <vector>
 
 #include "h2d/device/fake/fake_device.h"
+#include "h2d/device/faulty/faulty_device.h"
 
 namespace h2d::internal {
 namespace {
@@ -25,9 +30,10 @@ class ChunkSharesTest : public ::testing::Test {
   StreamId IdOf(const Stream& stream) { return fake_->Inspect(stream)->id; }
 
   const std::shared_ptr<FakeDevice> fake_ = FakeDevice::Create();
+  const std::shared_ptr<FaultyDevice> faulty_ = FaultyDevice::Create(fake_);
   const Stream a_ = fake_->NewStream("a");
   const Stream b_ = fake_->NewStream("b");
-  std::unique_ptr<ChunkShares> shares_ = std::make_unique<ChunkShares>(fake_, 12);
+  std::unique_ptr<ChunkShares> shares_ = std::make_unique<ChunkShares>(faulty_, 12);
 };
 
 TEST_F(ChunkSharesTest, EachStreamGetsItsPartAndOneMoreMayCome) {
@@ -81,6 +87,77 @@ TEST_F(ChunkSharesTest, AStuckStreamKeepsItsPartAndNoMore) {
   fake_->RunUntilIdle();
   EXPECT_EQ(TakeAll(*other), 2U) << "the other stream's chunks came back";
   Leave(other);
+}
+
+// Its stream may never be used again, and nobody else may use it.
+TEST_F(ChunkSharesTest, AShareWhoseRecordFailedComesBackAtOnce) {
+  ASSERT_TRUE(fake_->Hold(a_));
+  const auto upload = shares_->Join(IdOf(a_));
+  for (const FaultTiming timing : {FaultTiming::kBeforeCall, FaultTiming::kAfterCall}) {
+    ASSERT_TRUE(shares_->TryTake(*upload).value_or(false));
+    faulty_->Inject({.kind = CallKind::kRecord,
+                     .call = faulty_->CallCount(CallKind::kRecord) + 1,
+                     .timing = timing});
+    shares_->InFlight(upload, a_);
+    EXPECT_EQ(upload->in_use, 0U);
+  }
+  Leave(upload);
+  ASSERT_TRUE(fake_->Release(a_));
+}
+
+TEST_F(ChunkSharesTest, AnEventThatFailsToAnswerFailsNoUploadOfAnotherStream) {
+  shares_ = std::make_unique<ChunkShares>(faulty_, 2);
+  const auto first = shares_->Join(IdOf(a_));
+  const auto second = shares_->Join(IdOf(b_));
+  for (const auto& [upload, stream] : {std::pair(first, a_), std::pair(second, b_)}) {
+    ASSERT_TRUE(shares_->TryTake(*upload).value_or(false));
+    shares_->InFlight(upload, stream);
+  }
+  KernelSpec busy;
+  busy.name = "busy";
+  busy.duration = std::chrono::milliseconds(5);
+  ASSERT_TRUE(fake_->Launch(b_, busy));
+  ASSERT_TRUE(fake_->Hold(a_));
+  // The first query is of the older stream's event.
+  faulty_->Inject({.kind = CallKind::kQuery, .call = faulty_->CallCount(CallKind::kQuery) + 1});
+  const auto taken =
+      shares_->WaitToTake(*second, 1, std::chrono::milliseconds(50), std::stop_token());
+  EXPECT_TRUE(taken) << taken.error().ToString();
+  for (const auto& upload : {first, second}) shares_->Leave(upload);
+  shares_->GiveBack(*second);
+  ASSERT_TRUE(fake_->Release(a_));
+}
+
+// first:   takes the only chunk ............... enqueues it
+// second:                        nothing to wait for: waits to be told
+TEST_F(ChunkSharesTest, AWaitIsToldOfChunksThatAreEnqueuedMeanwhile) {
+  shares_ = std::make_unique<ChunkShares>(faulty_, 1);
+  const auto first = shares_->Join(IdOf(a_));
+  const auto second = shares_->Join(IdOf(b_));
+  ASSERT_TRUE(shares_->TryTake(*first).value_or(false));
+  faulty_->SetHook(CallKind::kWaitAny, [&, done = false](uint64_t) mutable {
+    if (!std::exchange(done, true)) shares_->InFlight(first, a_);  // another thread
+  });
+  ASSERT_TRUE(shares_->WaitToTake(*second, 1, std::chrono::seconds(3), std::stop_token()));
+  EXPECT_LT(fake_->Now(), std::chrono::seconds(1));
+  faulty_->SetHook(CallKind::kWaitAny, {});
+  shares_->Leave(first);
+  Leave(second);
+}
+
+TEST_F(ChunkSharesTest, AStopEndsAWait) {
+  shares_ = std::make_unique<ChunkShares>(faulty_, 1);
+  const auto first = shares_->Join(1);
+  const auto second = shares_->Join(2);
+  ASSERT_TRUE(shares_->TryTake(*first).value_or(false));
+  std::stop_source stop;
+  faulty_->SetHook(CallKind::kWaitAny, [&](uint64_t) { stop.request_stop(); });
+  const auto taken = shares_->WaitToTake(*second, 1, std::chrono::seconds(3), stop.get_token());
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(taken.error().message.find("told to stop"), std::string::npos) << taken.error().message;
+  EXPECT_LT(fake_->Now(), std::chrono::seconds(1));
+  for (const auto& upload : {first, second}) Leave(upload);
 }
 
 }  // namespace

@@ -85,25 +85,18 @@ Expected<void> ChunkedUpload::RunChunks() {
 
 // A chunk, or nothing when there is none now and one is being filled, which will give one back.
 Expected<std::optional<SlotLease>> ChunkedUpload::TakeChunk(uint64_t bytes) {
-  const std::chrono::nanoseconds start = tools_.device.Now();
-  for (;;) {
-    const uint64_t epoch = tools_.shares.Epoch();
-    auto may = tools_.shares.TryTake(*share_);
-    if (!may) return ErrorOf(may);
-    if (*may) {
-      auto lease = AcquireFor(bytes);
-      if (!lease || !*lease) tools_.shares.GiveBack(*share_);
-      return lease;
-    }
-    if (!filling_.empty()) return std::optional<SlotLease>();
-    const std::chrono::nanoseconds left =
-        tools_.options.wait_timeout - (tools_.device.Now() - start);
-    if (left <= std::chrono::nanoseconds(0)) {
-      return Unavailable("No chunk of " + std::to_string(bytes) + " bytes became free within " +
-                         std::to_string(tools_.options.wait_timeout.count()) + " ns.");
-    }
-    if (auto waited = tools_.shares.Wait(left, epoch); !waited) return ErrorOf(waited);
+  if (filling_.empty()) {
+    auto taken =
+        tools_.shares.WaitToTake(*share_, bytes, tools_.options.wait_timeout, control_.cancel);
+    if (!taken) return ErrorOf(taken);
+  } else {
+    auto taken = tools_.shares.TryTake(*share_);
+    if (!taken) return ErrorOf(taken);
+    if (!*taken) return std::optional<SlotLease>();
   }
+  auto lease = AcquireFor(bytes);
+  if (!lease || !*lease) tools_.shares.GiveBack(*share_);
+  return lease;
 }
 
 Expected<std::optional<SlotLease>> ChunkedUpload::AcquireFor(uint64_t bytes) {
@@ -119,6 +112,7 @@ Expected<std::optional<SlotLease>> ChunkedUpload::AcquireFor(uint64_t bytes) {
 // makes one for a copy of its own that finds no room: of the next byte of the source, which the
 // next chunk brings again.
 bool ChunkedUpload::ReviveRing() {
+  if (tools_.ring.stats().slots_quarantined == 0) return false;
   std::byte next{};
   if (!reader_.Read(enqueued_, std::span(&next, 1))) return false;
   const Destination destination{.ptr = to_ + enqueued_, .count = 1, .element_bytes = 1};

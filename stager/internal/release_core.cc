@@ -1,6 +1,6 @@
 #include "h2d/stager/internal/release_core.h"
 
-#include <iterator>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,16 +8,18 @@
 
 namespace h2d::internal {
 
-ReleaseCore::ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options)
-    : device_(std::move(device)), options_(options) {
+ReleaseCore::ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
+                         OnFailedRecord on_failed_record)
+    : device_(std::move(device)), options_(options), on_failed_record_(on_failed_record) {
   spare_events_.reserve(kSpareEvents);
 }
 
 // Nobody else has a reference any more; in a forked child a lock might be held for ever.
 ReleaseCore::~ReleaseCore() {
-  // Once more after an error: one that passed is no reason to leak.
-  for (int attempt = 0; attempt < 2 && in_own_process(); ++attempt) {
-    if (Drain(std::chrono::nanoseconds::max())) break;
+  // Once more after an error: one that passed is no reason to leak. And again for what callbacks
+  // pushed meanwhile.
+  for (int failures = 0; failures < 2 && in_own_process() && HoldsSources();) {
+    if (!Drain(std::chrono::nanoseconds::max())) ++failures;
   }
   for (auto& [id, queue] : queues_) {
     for (Held& held : queue.open) held.source.Leak();
@@ -73,7 +75,7 @@ Unexpected ReleaseCore::AtLimit(StreamId id, ErrorCode code, const char* why) {
 Expected<void> ReleaseCore::Reserve(const Named& named, const Stream& stream, uint64_t bytes) {
   if (TryReserve(named.id, stream, bytes)) [[likely]]
     return {};
-  if (auto collected = Collect(named.id); !collected) return ErrorOf(collected);
+  if (auto collected = Collect(named.id, named.id); !collected) return ErrorOf(collected);
   if (TryReserve(named.id, stream, bytes)) return {};
   if (named.capturing) {
     return AtLimit(named.id, ErrorCode::kResourceExhausted,
@@ -96,7 +98,7 @@ Expected<void> ReleaseCore::WaitForRoom(StreamId id, const Stream& stream, uint6
     // Read before trying: whatever is released after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
     auto flushed = FlushKnown(id, stream);
-    auto collected = Collect(id);
+    auto collected = Collect(id, id);
     if (TryReserve(id, stream, bytes)) return {};
     if (!flushed) return ErrorOf(flushed);
     if (!collected) return ErrorOf(collected);
@@ -104,7 +106,7 @@ Expected<void> ReleaseCore::WaitForRoom(StreamId id, const Stream& stream, uint6
     if (left <= std::chrono::nanoseconds(0)) {
       return AtLimit(id, ErrorCode::kUnavailable, "and none was released in time");
     }
-    if (auto waited = WaitForAny(InFlight(id, nullptr), left, epoch); !waited) return waited;
+    if (auto waited = WaitForAny(InFlight(id), left, epoch); !waited) return waited;
   }
 }
 
@@ -115,33 +117,51 @@ void ReleaseCore::GiveBack(StreamId id, uint64_t bytes) noexcept {
   NotifyWaiters();
 }
 
+void ReleaseCore::Open(StreamQueue& queue, HeldSource&& source, uint64_t reserved) {
+  queue.open.push_back(Held{std::move(source), reserved, ++last_number_});
+  queue.open_bytes += reserved;
+  ++stats_.pushed;
+}
+
 void ReleaseCore::Push(HeldSource&& source, StreamId id, const Stream& stream, uint64_t reserved) {
-  bool at_mark = false;
+  bool within_callback = false;
   {
     MutexLock lock(mutex_);
     StreamQueue& queue = queues_.find(id)->second;
-    queue.open.push_back(Held{std::move(source), reserved});
-    queue.open_bytes += reserved;
-    ++stats_.pushed;
-    at_mark = queue.open.size() >= options_.flush_items || queue.open_bytes >= options_.flush_bytes;
-    queue.due = queue.due || at_mark;
+    Open(queue, std::move(source), reserved);
+    queue.due = queue.due || queue.open.size() >= options_.flush_items ||
+                queue.open_bytes >= options_.flush_bytes;
+    // No other thread can name a per-thread default stream to flush it later.
+    if (!queue.due && stream.kind() != StreamKind::kPerThreadDefault) return;
+    within_callback = ReleaseOfThisThread() != nullptr;
   }
-  // A failure leaves the flush due; the push itself is done. No other thread can name a per-thread
-  // default stream to flush it later.
-  if (!at_mark && stream.kind() != StreamKind::kPerThreadDefault) return;
+  // A failure leaves the flush due; the push itself is done.
   static_cast<void>(Flush(stream));
-  static_cast<void>(Collect(id));
+  if (!within_callback) static_cast<void>(Collect(id, id));
 }
 
-ReleaseCore::BatchRef ReleaseCore::TakeOpen(StreamId id) {
+// Pushed and taken at once: no other thread's flush takes the source, and fails.
+Expected<void> ReleaseCore::PushAndFlush(HeldSource&& source, StreamId id, const Stream& stream,
+                                         uint64_t reserved) {
+  BatchRef batch;
+  {
+    MutexLock lock(mutex_);
+    StreamQueue& queue = queues_.find(id)->second;
+    Open(queue, std::move(source), reserved);
+    batch = TakeOpen(queue);
+  }
+  return RecordAndPutBack(id, std::move(batch), stream);
+}
+
+ReleaseCore::BatchRef ReleaseCore::TakeOpen(StreamQueue& queue) {
+  if (queue.open.empty()) return nullptr;
   auto batch = std::make_shared<Batch>();
-  MutexLock lock(mutex_);
-  const auto found = queues_.find(id);
-  if (found == queues_.end() || found->second.open.empty()) return nullptr;
-  StreamQueue& queue = found->second;
   batch->sources = std::exchange(queue.open, {});
+  batch->oldest = batch->sources.front().number;
+  for (const Held& held : batch->sources) batch->oldest = std::min(batch->oldest, held.number);
   queue.open_bytes = 0;
-  ++queue.recording;
+  queue.due = false;
+  queue.recording.insert(batch->oldest);
   if (!spare_events_.empty()) {
     batch->event = std::move(spare_events_.back());
     spare_events_.pop_back();
@@ -162,30 +182,46 @@ Expected<void> ReleaseCore::RecordBatch(Batch& batch, const Stream& stream) {
 }
 
 void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
+  std::vector<Held> let_go;  // ends after the lock
   MutexLock lock(mutex_);
   StreamQueue& queue = queues_.find(id)->second;
-  --queue.recording;
+  queue.recording.erase(queue.recording.find(batch->oldest));
   if (recorded) {
     ++stats_.flushes;
-    queue.due = false;
     queue.in_flight.push_back(std::move(batch));
   } else {
     ++stats_.flushes_failed;
-    queue.due = true;
+    queue.due = on_failed_record_ == OnFailedRecord::kKeep;
     for (Held& held : batch->sources) {
-      queue.open_bytes += held.bytes;
-      queue.open.push_back(std::move(held));
+      if (queue.due) {
+        queue.open_bytes += held.bytes;
+        queue.open.push_back(std::move(held));
+      } else {
+        Uncount(queue, 1, held.bytes);
+        let_go.push_back(std::move(held));
+      }
     }
+    DropIfEmpty(id);
   }
   NotifyWaiters();
 }
 
-Expected<FlushOutcome> ReleaseCore::FlushKnown(StreamId id, const Stream& stream) {
-  BatchRef batch = TakeOpen(id);
-  if (batch == nullptr) return FlushOutcome::kNothing;
+Expected<void> ReleaseCore::RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream) {
   auto recorded = RecordBatch(*batch, stream);
   PutBack(id, std::move(batch), recorded.has_value());
-  if (!recorded) return ErrorOf(recorded);
+  return recorded;
+}
+
+Expected<FlushOutcome> ReleaseCore::FlushKnown(StreamId id, const Stream& stream) {
+  BatchRef batch;
+  {
+    MutexLock lock(mutex_);
+    const auto found = queues_.find(id);
+    if (found != queues_.end()) batch = TakeOpen(found->second);
+  }
+  if (batch == nullptr) return FlushOutcome::kNothing;
+  if (auto recorded = RecordAndPutBack(id, std::move(batch), stream); !recorded)
+    return ErrorOf(recorded);
   return FlushOutcome::kFlushed;
 }
 
@@ -208,44 +244,13 @@ Expected<bool> ReleaseCore::ShouldFlush(const Stream& stream) {
   return found != queues_.end() && found->second.due && !found->second.open.empty();
 }
 
-// Flushes the streams that this thread can name and that are not captured. Errors: the first; a
-// captured stream is one only when all are to be flushed.
-Expected<void> ReleaseCore::FlushAll(bool only_due) {
-  std::vector<std::pair<StreamId, Stream>> streams;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [id, queue] : queues_) {
-      if (!queue.open.empty() && (queue.due || !only_due)) streams.emplace_back(id, queue.stream);
-    }
-  }
-  Expected<void> result;
-  for (const auto& [id, stream] : streams) {
-    auto status = device_->Inspect(stream);
-    const bool reachable = status && !status->capturing && status->id == id;
-    if (reachable) {
-      auto flushed = FlushKnown(id, stream);
-      if (!flushed && result) result = ErrorOf(flushed);
-    } else if (!status && result) {
-      result = ErrorOf(status);
-    } else if (!only_due && result) {
-      result = FailedPrecondition("Stream " + std::to_string(id) +
-                                  " is being captured, or is another thread's default stream: its "
-                                  "sources cannot be flushed now.");
-    }
-  }
-  return result;
-}
-
-Expected<uint64_t> ReleaseCore::Poll() {
+Expected<uint64_t> ReleaseCore::Poll(std::optional<StreamId> concern) {
   if (!in_own_process()) {
     return FailedPrecondition(
         "The release queue was made before this process was forked; a device does not survive a "
         "fork.");
   }
-  auto flushed = FlushAll(/*only_due=*/true);
-  auto released = Collect(std::nullopt);
-  if (!flushed) return ErrorOf(flushed);
-  return released;
+  return Collect(std::nullopt, concern);
 }
 
 ReleaseQueueStats ReleaseCore::Stats() const noexcept {

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "h2d/device/device.h"
@@ -27,9 +30,17 @@ namespace h2d::internal {
 //
 // An event is recorded after every push of its batch, which came after the copy calls; so whatever
 // the order in which threads put batches in flight, each event stands for its own batch.
+//
+// Only calls that name a stream use it, and those that flush all: whoever captures or destroys a
+// stream knows of its own calls, not of other threads' calls that concern other streams.
 class ReleaseCore {
  public:
-  ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options);
+  // What becomes of sources whose record failed: kept for a later flush, or let go, where they are
+  // no memory that the device reads.
+  enum class OnFailedRecord : uint8_t { kKeep, kLetGo };
+
+  ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
+              OnFailedRecord on_failed_record = OnFailedRecord::kKeep);
   ~ReleaseCore();
 
   // The stream's identity, also while it is captured.
@@ -43,17 +54,23 @@ class ReleaseCore {
   Expected<void> Reserve(const Named& named, const Stream& stream, uint64_t bytes);
   void GiveBack(StreamId id, uint64_t bytes) noexcept;
 
-  // Takes a source that was reserved for; flushes at a mark.
+  // Takes a source that was reserved for; flushes at a mark, or when a flush is due.
   void Push(HeldSource&& source, StreamId id, const Stream& stream, uint64_t reserved);
+  // The same, and records an event for it whatever the marks. Errors: the record's; the source was
+  // taken all the same.
+  Expected<void> PushAndFlush(HeldSource&& source, StreamId id, const Stream& stream,
+                              uint64_t reserved);
 
   Expected<FlushOutcome> Flush(const Stream& stream);
   Expected<bool> ShouldFlush(const Stream& stream);
-  Expected<uint64_t> Poll();
+  // Releases what is complete. Errors: of the events of `concern`, or of all streams without it.
+  Expected<uint64_t> Poll(std::optional<StreamId> concern = std::nullopt);
   Expected<void> Drain(std::chrono::nanoseconds timeout);
   ReleaseQueueStats Stats() const noexcept;
 
   // Waits until a batch in flight is complete, `Wake` was called after `Epoch` was read, or
-  // `timeout` has passed. Releases nothing.
+  // `timeout` has passed. Releases nothing. A batch whose event could not be asked for last time
+  // fails the wait only when there is no other; else it bounds the wait, to be asked again.
   Expected<void> Wait(std::chrono::nanoseconds timeout, uint64_t epoch);
   uint64_t Epoch() const noexcept { return wakeup_.Epoch(); }
   void Wake() noexcept { wakeup_.Notify(); }
@@ -65,11 +82,15 @@ class ReleaseCore {
 
   struct Held {
     HeldSource source;
-    uint64_t bytes;  // as they were reserved
+    uint64_t bytes;   // as they were reserved
+    uint64_t number;  // of its push, from 1
   };
   struct Batch {
     std::optional<Event> event;
     std::vector<Held> sources;
+    uint64_t oldest = 0;    // the lowest number of its sources
+    bool complete = false;  // as a wait has learnt
+    bool unasked = false;   // the last query of its event failed
   };
   // Shared with those who wait for its event. They let go of it under the lock.
   using BatchRef = std::shared_ptr<Batch>;
@@ -79,38 +100,67 @@ class ReleaseCore {
     std::vector<Held> open;
     uint64_t open_bytes = 0;
     std::deque<BatchRef> in_flight;
-    uint64_t recording = 0;  // flushes that are between taking the open ones and putting them back
-    uint64_t items = 0;      // reserved, open, recording or in flight
+    // The oldest sources of flushes that are between taking the open ones and putting them back.
+    std::multiset<uint64_t> recording{};
+    uint64_t items = 0;  // reserved, open, recording or in flight
     uint64_t bytes = 0;
     bool due = false;  // a flush was put off
   };
   using Queues = std::map<StreamId, StreamQueue>;
 
+  // Complete sources that a thread is about to end, outside the lock.
+  struct Release {
+    std::thread::id thread;
+    uint64_t oldest;
+    std::vector<Held> sources;
+  };
+
+  // What is left of the sources up to a number, for a drain.
+  struct Left {
+    std::vector<StreamId> open;  // the streams
+    bool pending = false;        // in flight, being recorded, or being released by another thread
+    std::vector<BatchRef> in_flight;
+  };
+
   bool TryReserve(StreamId id, const Stream& stream, uint64_t bytes);
   Expected<void> WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes);
   Unexpected AtLimit(StreamId id, ErrorCode code, const char* why);
   Expected<FlushOutcome> FlushKnown(StreamId id, const Stream& stream);
-  BatchRef TakeOpen(StreamId id);
+  void Open(StreamQueue& queue, HeldSource&& source, uint64_t reserved) H2D_REQUIRES(mutex_);
+  BatchRef TakeOpen(StreamQueue& queue) H2D_REQUIRES(mutex_);
+  Expected<void> RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream);
   Expected<void> RecordBatch(Batch& batch, const Stream& stream);
   void PutBack(StreamId id, BatchRef batch, bool recorded);
-  Expected<void> FlushAll(bool only_due);
-  Expected<uint64_t> Collect(std::optional<StreamId> only);
+  Expected<uint64_t> Collect(std::optional<StreamId> only, std::optional<StreamId> concern);
   Expected<void> CollectOne(StreamQueue& queue, std::vector<Held>& out) H2D_REQUIRES(mutex_);
+  void EndSources(std::list<Release>::iterator own, std::vector<Held> sources);
+  Release* ReleaseOfThisThread() H2D_REQUIRES(mutex_);
   void Uncount(StreamQueue& queue, uint64_t items, uint64_t bytes) H2D_REQUIRES(mutex_);
   void DropIfEmpty(StreamId id) H2D_REQUIRES(mutex_);
-  std::vector<BatchRef> InFlight(std::optional<StreamId> only, bool* recording);
+  std::vector<BatchRef> InFlight(StreamId id);
+  bool AskableInFlight(std::vector<BatchRef>& out) H2D_REQUIRES(mutex_);
   Expected<void> WaitForAny(std::vector<BatchRef> batches, std::chrono::nanoseconds timeout,
                             uint64_t epoch);
   void NotifyWaiters() H2D_REQUIRES(mutex_);
 
+  using Unflushed = std::map<StreamId, Error>;
+  void FlushAll(uint64_t newest, Unflushed& failed);
+  Expected<void> FlushNow(StreamId id, const Stream& stream);
+  Left LookFor(uint64_t newest);
+  Expected<void> DrainUpTo(uint64_t newest, std::chrono::nanoseconds timeout);
+  bool HoldsSources();
+
   const std::shared_ptr<Device> device_;
   const ReleaseQueueOptions options_;
+  const OnFailedRecord on_failed_record_;
   const ProcessEpoch process_ = CurrentProcess();
   Wakeup wakeup_;
 
   mutable Mutex mutex_;
   Queues queues_ H2D_GUARDED_BY(mutex_);
   std::vector<Event> spare_events_ H2D_GUARDED_BY(mutex_);
+  std::list<Release> releases_ H2D_GUARDED_BY(mutex_);
+  uint64_t last_number_ H2D_GUARDED_BY(mutex_) = 0;
   uint32_t waiters_ H2D_GUARDED_BY(mutex_) = 0;
   ReleaseQueueStats stats_ H2D_GUARDED_BY(mutex_);
 };

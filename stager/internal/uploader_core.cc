@@ -1,11 +1,14 @@
 #include "h2d/stager/internal/uploader_core.h"
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "h2d/device/checked_size.h"
+#include "h2d/device/pinned_buffer.h"
 #include "h2d/stager/staging.h"
 
 namespace h2d::internal {
@@ -41,22 +44,41 @@ struct DirectSource {
   }
 };
 
+// What a slot of `bytes` bytes takes of the pinned memory.
+uint64_t SlotBytes(uint64_t bytes) {
+  return RoundedUp(bytes, PinnedBuffer::kAlignment).value_or(~uint64_t{0});
+}
+
+// As many chunks as may be, and as there is memory for: a share of memory that is not there would
+// let one stream take that of the others.
+uint32_t ChunksOf(const UploaderOptions& options) {
+  const uint64_t with_memory = options.max_pinned_bytes / SlotBytes(options.chunk_bytes);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(with_memory, 1, options.max_chunks));
+}
+
+// Slots for small sources in the memory that the chunks leave.
+uint32_t SmallSlotsOf(const UploaderOptions& options) {
+  if (options.ring_bytes == 0) return 0;
+  const uint64_t spare =
+      options.max_pinned_bytes - ChunksOf(options) * SlotBytes(options.chunk_bytes);
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(spare / SlotBytes(options.ring_bytes), kSmallSlots));
+}
+
 }  // namespace
 
 UploaderCore::UploaderCore(std::shared_ptr<Device> device, const UploaderOptions& options,
-                           std::unique_ptr<PinnedStager> ring,
-                           std::unique_ptr<ReleaseQueue> sources)
+                           std::unique_ptr<PinnedStager> ring)
     : device_(device),
       options_(options),
       mirrors_(MirrorRegistry::Of(device->MemorySpace())),
       ring_(std::move(ring)),
-      sources_(std::move(sources)),
-      shares_(std::move(device), options.max_chunks),
-      pool_(std::make_unique<FillPool>(options.threads)) {}
-
-UploaderCore::~UploaderCore() {
-  // A forked child has no threads to join.
-  if (process_ != CurrentProcess()) static_cast<void>(pool_.release());
+      sources_(device, options.release),
+      shares_(device, ChunksOf(options)),
+      pool_(options.threads) {
+  // Two at least: one for a stream that stands still, one for the others.
+  if (const uint32_t slots = SmallSlotsOf(options); slots >= 2)
+    small_shares_.emplace(std::move(device), slots);
 }
 
 StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept {
@@ -83,7 +105,7 @@ Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
 Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, UploadSource& source,
                                             const Stream& stream, const UploadControl& control) {
   if (auto fits = CheckDestination(destination, source.bytes()); !fits) return ErrorOf(fits);
-  const auto ticket = std::make_shared<TicketState>(stream);
+  const auto ticket = std::make_shared<TicketState>(this);
   if (source.bytes() == 0) {
     ticket->reusable.Store(1);
     return UploadTicket(ticket);
@@ -107,7 +129,7 @@ Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, Uplo
     sent = SendThroughPinned(reader, source, destination.ptr, stream, status->id, control);
     ticket->reusable.Store(1);
   } else {
-    sent = SendDirectly(source, destination.ptr, stream, staging.flush_after, ticket);
+    sent = SendDirectly(source, destination.ptr, stream, status->id, ticket);
     if (sent && control.progress) control.progress({source.bytes(), source.bytes()});
   }
   if (!sent) return ErrorOf(sent);
@@ -118,52 +140,91 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
                                                const UploadSource& source, DevicePtr to,
                                                const Stream& stream, StreamId id,
                                                const UploadControl& control) {
-  const uint64_t bytes = source.bytes();
-  if (bytes <= options_.ring_bytes && source.kind() != UploadSource::Kind::kFile) {
-    auto copied = ring_->Copy(Destination{.ptr = to, .count = bytes, .element_bytes = 1},
-                              source.memory(), stream);
-    if (!copied) {
-      return UploadError(copied.error(), 0, bytes, copied.error().code == ErrorCode::kDevice);
-    }
-    if (control.progress) control.progress({bytes, bytes});
-    return {};
-  }
+  if (source.bytes() <= options_.ring_bytes && source.kind() != UploadSource::Kind::kFile)
+    return SendSmall(source, to, stream, id, control);
   ChunkedUpload upload(
-      {.device = *device_, .ring = *ring_, .shares = shares_, .pool = *pool_, .options = options_},
+      {.device = *device_, .ring = *ring_, .shares = shares_, .pool = pool_, .options = options_},
       reader, to, stream, id, control);
   return upload.Run();
 }
 
-// Mirrors forget before the enqueueing and after it, as for every copy that passes them by.
-Expected<void> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
-                                          bool flush_after,
-                                          const std::shared_ptr<TicketState>& ticket) {
+Expected<void> UploaderCore::SendSmall(const UploadSource& source, DevicePtr to,
+                                       const Stream& stream, StreamId id,
+                                       const UploadControl& control) {
   const uint64_t bytes = source.bytes();
-  auto room = sources_->Reserve(bytes, stream);
-  if (!room) return ErrorOf(room);
+  ChunkShares& shares = small_shares_ ? *small_shares_ : shares_;
+  const auto share = shares.Join(id);
+  Expected<void> sent = shares.WaitToTake(*share, bytes, options_.wait_timeout, control.cancel);
+  if (sent) {
+    bool touched = false;
+    sent = CopyThroughSlot(source, to, stream, &touched);
+    if (touched) {
+      shares.InFlight(share, stream);
+    } else {
+      shares.GiveBack(*share);
+    }
+    if (!sent) sent = UploadError(sent.error(), 0, bytes, touched);
+  }
+  shares.Leave(share);
+  if (sent && control.progress) control.progress({bytes, bytes});
+  return sent;
+}
+
+// `touched`: the copy was enqueued or may have been.
+Expected<void> UploaderCore::CopyThroughSlot(const UploadSource& source, DevicePtr to,
+                                             const Stream& stream, bool* touched) {
+  const Destination destination{.ptr = to, .count = source.bytes(), .element_bytes = 1};
+  auto lease = ring_->Acquire(source.bytes());
+  if (lease) {
+    std::memcpy(lease->bytes().data(), source.memory().data(), source.bytes());
+    auto submitted = lease->Submit(destination, stream);
+    *touched = !*lease;  // refused, it is still held
+    if (!submitted) return ErrorOf(submitted);
+    return {};
+  }
+  if (lease.error().code != ErrorCode::kResourceExhausted) return ErrorOf(lease);
+  // Slots whose records failed keep the memory: a copy of the ring's own brings them back.
+  auto copied = ring_->Copy(destination, source.memory(), stream);
+  *touched = copied || copied.error().code == ErrorCode::kDevice;
+  if (!copied) return ErrorOf(copied);
+  return {};
+}
+
+// Mirrors forget before the enqueueing and after it, as for every copy that passes them by. An
+// event is recorded at once, whatever the policy: the caller may destroy the stream as soon as the
+// call has returned.
+Expected<void> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
+                                          StreamId id, const std::shared_ptr<TicketState>& ticket) {
+  const uint64_t bytes = source.bytes();
+  if (auto room = sources_.Reserve({.id = id, .capturing = false}, stream, bytes); !room)
+    return ErrorOf(room);
   mirrors_->ForgetOverlapping(to, bytes);
   Expected<void> copied = device_->CopyAsync(to, source.memory(), stream);
   mirrors_->ForgetOverlapping(to, bytes);
   // Also when the call failed: the copy may run.
-  sources_->Push(
-      HeldSource(DirectSource{std::exchange(source.owner(), std::nullopt), ticket}, bytes), stream,
-      std::move(*room));
-  // A flush that failed is due, and made again by whoever asks next.
-  if (flush_after) static_cast<void>(sources_->Flush(stream));
-  if (!copied) return UploadError(copied.error(), 0, bytes, true);
-  return {};
+  Expected<void> flushed = sources_.PushAndFlush(
+      HeldSource(DirectSource{std::exchange(source.owner(), std::nullopt), ticket}, bytes), id,
+      stream, bytes);
+  if (copied && flushed) return {};
+  Error error = copied ? flushed.error() : copied.error();
+  error.message += " The copy of " + std::to_string(bytes) +
+                   " bytes may have been enqueued: the destination is incomplete, and the device "
+                   "may read the source until the stream was synchronised.";
+  return Unexpected(std::move(error));
 }
 
 Expected<bool> UploaderCore::SourceReusable(const UploadTicket& ticket) {
+  if (ticket.state() == nullptr)
+    return InvalidArgument("The ticket names no upload: it was moved from.");
   TicketState& state = *ticket.state();
   if (state.reusable.Load() != 0) return true;
-  if (auto flushed = sources_->Flush(state.stream); !flushed) return ErrorOf(flushed);
-  if (auto polled = sources_->Poll(); !polled) return ErrorOf(polled);
+  if (state.uploader != this) return InvalidArgument("The ticket is of another uploader's upload.");
+  if (auto polled = sources_.Poll(); !polled) return ErrorOf(polled);
   return state.reusable.Load() != 0;
 }
 
 UploaderStats UploaderCore::Stats() const noexcept {
-  return {.chunks = ring_->stats(), .sources = sources_->stats()};
+  return {.chunks = ring_->stats(), .sources = sources_.Stats()};
 }
 
 }  // namespace h2d::internal

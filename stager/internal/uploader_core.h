@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "h2d/device/device.h"
 #include "h2d/device/process.h"
@@ -12,8 +13,8 @@
 #include "h2d/stager/internal/chunked_upload.h"
 #include "h2d/stager/internal/fill_pool.h"
 #include "h2d/stager/internal/mirror_registry.h"
+#include "h2d/stager/internal/release_core.h"
 #include "h2d/stager/pinned_stager.h"
-#include "h2d/stager/release_queue.h"
 #include "h2d/stager/upload_control.h"
 #include "h2d/stager/upload_source.h"
 #include "h2d/stager/upload_ticket.h"
@@ -24,16 +25,15 @@ namespace h2d::internal {
 
 // What a ticket names. Shared with the release of the source.
 struct TicketState {
-  explicit TicketState(const Stream& on) noexcept : stream(on) {}
-  const Stream stream;
+  explicit TicketState(const void* by) noexcept : uploader(by) {}
+  const void* const uploader;
   Atomic<uint32_t> reusable{0};
 };
 
 class UploaderCore {
  public:
   UploaderCore(std::shared_ptr<Device> device, const UploaderOptions& options,
-               std::unique_ptr<PinnedStager> ring, std::unique_ptr<ReleaseQueue> sources);
-  ~UploaderCore();
+               std::unique_ptr<PinnedStager> ring);
 
   // The stager that an uploader of these options makes its chunks of.
   static StagerOptions RingOptions(const UploaderOptions& options) noexcept;
@@ -43,23 +43,31 @@ class UploaderCore {
   Expected<bool> SourceReusable(const UploadTicket& ticket);
   UploaderStats Stats() const noexcept;
   const UploaderOptions& options() const noexcept { return options_; }
+  bool in_own_process() const noexcept { return process_ == CurrentProcess(); }
 
  private:
   Expected<MemoryKind> KindOf(const UploadSource& source);
   Expected<void> SendThroughPinned(const SourceReader& reader, const UploadSource& source,
                                    DevicePtr to, const Stream& stream, StreamId id,
                                    const UploadControl& control);
-  Expected<void> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
-                              bool flush_after, const std::shared_ptr<TicketState>& ticket);
+  Expected<void> SendSmall(const UploadSource& source, DevicePtr to, const Stream& stream,
+                           StreamId id, const UploadControl& control);
+  Expected<void> CopyThroughSlot(const UploadSource& source, DevicePtr to, const Stream& stream,
+                                 bool* touched);
+  Expected<void> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream, StreamId id,
+                              const std::shared_ptr<TicketState>& ticket);
 
   const std::shared_ptr<Device> device_;
   const UploaderOptions options_;
   const ProcessEpoch process_ = CurrentProcess();
   const std::shared_ptr<MirrorRegistry> mirrors_;
   const std::unique_ptr<PinnedStager> ring_;
-  const std::unique_ptr<ReleaseQueue> sources_;
+  ReleaseCore sources_;
   ChunkShares shares_;
-  std::unique_ptr<FillPool> pool_;
+  // Of the slots for small sources; none where the limits leave no memory beside the chunks: then
+  // they share those.
+  std::optional<ChunkShares> small_shares_;
+  FillPool pool_;
 };
 
 }  // namespace h2d::internal
