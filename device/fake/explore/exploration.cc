@@ -94,12 +94,17 @@ void Exploration::EndStep() {
 }
 
 void Exploration::BeginTasks(uint32_t count) {
+  diverged_ = diverged_ || count > kMaxTasks;
   first_step_ = step_;
   nothing_.assign(count, 0);
   announced_.assign(count, Footprint());
 }
 
 void Exploration::EndTasks() { EndStep(); }
+
+void Exploration::Runs(uint32_t task) noexcept {
+  diverged_ = diverged_ || (running_ != kNoTask && running_ != task);
+}
 
 void Exploration::Announce(Footprint footprint) {
   if (running_ != kNoTask) announced_[running_] = std::move(footprint);

@@ -51,6 +51,8 @@ class Exploration {
   // Tasks 0 to `count` - 1 begin, after all that was before; and have ended.
   void BeginTasks(uint32_t count);
   void EndTasks();
+  // Task `task` says that it runs: a schedule that did not follow `PickTask` proves nothing.
+  void Runs(uint32_t task) noexcept;
   // The task that makes a step now; `kNoTask` outside tasks.
   uint32_t running() const noexcept { return running_; }
   // The next step of the running task will touch this. Without a word it conflicts with all others.

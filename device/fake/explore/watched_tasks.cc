@@ -1,5 +1,6 @@
 #include "h2d/device/fake/explore/watched_tasks.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "h2d/device/fake/host_tasks.h"
@@ -11,13 +12,14 @@ namespace {
 // In front of the hooks of the task runner.
 class WatchingHooks final : public SyncHooks {
  public:
-  explicit WatchingHooks(Exploration& exploration) noexcept
-      : exploration_(exploration), inner_(std::exchange(Current(), this)) {}
+  WatchingHooks(Exploration& exploration, uint32_t task) noexcept
+      : exploration_(exploration), task_(task), inner_(std::exchange(Current(), this)) {}
   ~WatchingHooks() override { Current() = inner_; }
   WatchingHooks(const WatchingHooks&) = delete;
   WatchingHooks& operator=(const WatchingHooks&) = delete;
 
   void Lock(const void* mutex) noexcept override {
+    exploration_.Runs(task_);
     exploration_.Announce(One(mutex, Touch::kLock));
     inner_->Lock(mutex);
   }
@@ -41,6 +43,7 @@ class WatchingHooks final : public SyncHooks {
   }
 
   Exploration& exploration_;
+  const uint32_t task_;
   SyncHooks* const inner_;
 };
 
@@ -49,9 +52,9 @@ class WatchingHooks final : public SyncHooks {
 Expected<void> RunWatchedTasks(FakeDevice& device, Exploration& exploration,
                                std::vector<std::function<void()>> tasks) {
   std::vector<std::function<void()>> watched;
-  for (std::function<void()>& task : tasks) {
-    watched.push_back([&exploration, task = std::move(task)] {
-      const WatchingHooks hooks(exploration);
+  for (uint32_t i = 0; i < tasks.size(); ++i) {
+    watched.push_back([&exploration, i, task = std::move(tasks[i])] {
+      const WatchingHooks hooks(exploration, i);
       task();
     });
   }
