@@ -145,6 +145,22 @@ TEST_F(ChunkSharesTest, AWaitIsToldOfChunksThatAreEnqueuedMeanwhile) {
   Leave(second);
 }
 
+// Threads put what they recorded in flight in any order: here the older place is still pending.
+TEST_F(ChunkSharesTest, AChunkThatAWaitLearntToBeReadComesBackWhateverIsBeforeIt) {
+  shares_ = std::make_unique<ChunkShares>(faulty_, 4);
+  const auto first = shares_->Join(IdOf(a_));
+  ASSERT_TRUE(fake_->Hold(a_));
+  for (const Stream& stream : {a_, b_}) {
+    ASSERT_TRUE(shares_->TryTake(*first).value_or(false));
+    shares_->InFlight(first, stream);  // under one identity
+  }
+  const auto taken = shares_->WaitToTake(*first, 1, std::chrono::milliseconds(5), {});
+  EXPECT_TRUE(taken) << taken.error().ToString();
+  ASSERT_TRUE(fake_->Release(a_));
+  shares_->GiveBack(*first);
+  shares_->Leave(first);
+}
+
 TEST_F(ChunkSharesTest, AStopEndsAWait) {
   shares_ = std::make_unique<ChunkShares>(faulty_, 1);
   const auto first = shares_->Join(1);
