@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "h2d/device/checked_size.h"
 
@@ -39,9 +40,21 @@ Expected<void> CheckShape(const StepLayout::FieldInfo& field) {
 
 StepLayout::Builder::Builder() : layout_(NextLayoutId()) {}
 
+StepLayout::Builder::Builder(Builder&& other) noexcept
+    : layout_(std::exchange(other.layout_, 0)),
+      fields_(std::move(other.fields_)),
+      first_error_(std::move(other.first_error_)) {}
+
+StepLayout::Builder& StepLayout::Builder::operator=(Builder&& other) noexcept {
+  layout_ = std::exchange(other.layout_, 0);
+  fields_ = std::move(other.fields_);
+  first_error_ = std::move(other.first_error_);
+  return *this;
+}
+
 uint32_t StepLayout::Builder::AddField(FieldInfo info, const Placement& placement) {
   const auto index = static_cast<uint32_t>(fields_.size());
-  if (first_error_) return index;
+  if (first_error_ || layout_ == 0) return index;
   if (Expected<void> placed = Place(info, placement); !placed) {
     first_error_ = std::move(placed).error();
     return index;
@@ -55,6 +68,13 @@ Expected<void> StepLayout::Builder::Place(FieldInfo& info, const Placement& plac
   if (fields_.size() == kMaxFields) {
     return InvalidArgument(Called(info) + " is one more than a layout holds, " +
                            std::to_string(kMaxFields) + ".");
+  }
+  uint64_t rows = info.rows;
+  for (const FieldInfo& field : fields_) rows += field.rows;
+  if (rows > kMaxRows) {
+    return InvalidArgument(Called(info) + " of " + std::to_string(info.rows) +
+                           " rows makes more rows than a layout holds, " +
+                           std::to_string(kMaxRows) + ".");
   }
   const auto same_name = [&info](const FieldInfo& field) { return field.name == info.name; };
   if (std::any_of(fields_.begin(), fields_.end(), same_name)) {
@@ -94,10 +114,14 @@ Expected<void> StepLayout::Builder::Place(FieldInfo& info, const Placement& plac
 }
 
 Expected<StepLayout> StepLayout::Builder::Build() && {
+  if (layout_ == 0) {
+    return InvalidArgument("The builder of the layout was built or moved from before.");
+  }
+  const uint64_t id = std::exchange(layout_, 0);
   if (first_error_) return Unexpected(std::move(*first_error_));
   if (fields_.empty()) return InvalidArgument("The layout has no fields.");
   auto data = std::make_shared<Data>();
-  data->id = layout_;
+  data->id = id;
   for (const FieldInfo& field : fields_) data->slab_bytes = std::max(data->slab_bytes, field.end());
   data->fields = std::move(fields_);
   return StepLayout(std::move(data));

@@ -65,6 +65,7 @@ class StepLayout {
  public:
   static constexpr uint32_t kMaxAlignment = 256;
   static constexpr uint32_t kMaxFields = 1024;
+  static constexpr uint64_t kMaxRows = uint64_t{1} << 20;  // of all fields; a writer knows each
   static constexpr uint64_t kMaxSlabBytes = uint64_t{1} << 40;
   static constexpr uint32_t kMaxElementBytes = 256;
 
@@ -84,10 +85,13 @@ class StepLayout {
     uint64_t end() const noexcept { return offset + bytes(); }
   };
 
-  // Collects fields; mistakes are reported by `Build`. Not thread-safe.
+  // Collects fields of one layout; mistakes are reported by `Build`. Move-only, so that a field
+  // belongs to one layout. Not thread-safe.
   class Builder {
    public:
     Builder();
+    Builder(Builder&& other) noexcept;
+    Builder& operator=(Builder&& other) noexcept;
 
     // A field of `capacity` elements.
     template <Element T>
@@ -106,7 +110,8 @@ class StepLayout {
 
     // Errors, each with the field's name and the values (`kInvalidArgument`): no field; an empty or
     // repeated name; a capacity of 0; an alignment out of range; an offset that is unaligned or
-    // overlaps another field; a slab of more than `kMaxSlabBytes`; more than `kMaxFields` fields.
+    // overlaps another field; a slab of more than `kMaxSlabBytes`; more than `kMaxFields` fields or
+    // `kMaxRows` rows; a builder that was built or moved from before.
     [[nodiscard]] Expected<StepLayout> Build() &&;
 
    private:
@@ -134,7 +139,7 @@ class StepLayout {
     uint32_t AddField(FieldInfo info, const Placement& placement);
     Expected<void> Place(FieldInfo& info, const Placement& placement) const;
 
-    uint64_t layout_;
+    uint64_t layout_;  // 0 once built or moved from
     std::vector<FieldInfo> fields_;
     std::optional<Error> first_error_;
   };

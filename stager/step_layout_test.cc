@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace h2d {
@@ -81,6 +82,41 @@ TEST(StepLayoutTest, EachMistakeIsNamedWithItsField) {
   StepLayout::Builder far;
   far.Add<int32_t>("x", 8, {.offset = ~uint64_t{15}});
   EXPECT_NE(MistakeIn(std::move(far)).find("largest slab"), std::string::npos);
+}
+
+TEST(StepLayoutTest, RowsOfAllFieldsTogetherAreLimited) {
+  StepLayout::Builder builder;
+  builder.AddRows<uint8_t>("most", StepLayout::kMaxRows - 1, 1);
+  builder.Add<uint8_t>("last", 1);
+  builder.Add<uint8_t>("more", 1);
+  EXPECT_NE(MistakeIn(std::move(builder)).find("\"more\" of 1 rows"), std::string::npos);
+}
+
+// Two layouts whose fields could be taken for each other's.
+static_assert(!std::is_copy_constructible_v<StepLayout::Builder>);
+static_assert(!std::is_copy_assignable_v<StepLayout::Builder>);
+
+TEST(StepLayoutTest, ABuilderMakesOneLayout) {
+  StepLayout::Builder builder;
+  const auto first = builder.Add<int32_t>("x", 1);
+  auto layout = std::move(builder).Build();
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(first.layout, layout->id());
+
+  const auto late = builder.Add<int64_t>("x", 1);  // NOLINT(bugprone-use-after-move)
+  EXPECT_NE(late.layout, layout->id());
+  EXPECT_NE(MistakeIn(std::move(builder)).find("built or moved from"), std::string::npos);
+}
+
+TEST(StepLayoutTest, AMovedBuilderTakesItsFieldsAlong) {
+  StepLayout::Builder builder;
+  const auto x = builder.Add<int32_t>("x", 1);
+  StepLayout::Builder moved;
+  moved = std::move(builder);
+  EXPECT_NE(MistakeIn(std::move(builder)).find("built or moved from"), std::string::npos);
+  auto layout = std::move(moved).Build();
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(x.layout, layout->id());
 }
 
 TEST(StepLayoutTest, OnlyTheFirstMistakeIsReported) {

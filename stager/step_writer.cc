@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "h2d/stager/internal/stager_core.h"
 #include "h2d/stager/internal/step_state.h"
@@ -14,20 +15,26 @@ StepWriter::StepWriter(StepWriter&&) noexcept = default;
 StepWriter& StepWriter::operator=(StepWriter&&) noexcept = default;
 StepWriter::~StepWriter() = default;
 
+// Fields are plain data: one that a caller made up must not reach beyond the image either.
+inline bool StepWriter::IsOf(const StepLayout& layout, const FieldAt& field) noexcept {
+  return field.layout == layout.id() && field.index < layout.fields().size() &&
+         field.element_bytes == layout.fields()[field.index].element_bytes;
+}
+
 // The good case of `Check`, for every write of a step.
 inline bool StepWriter::Has(const FieldAt& field) const noexcept {
-  return state_ != nullptr && state_->core().alive() && field.layout == state_->layout().id() &&
-         field.index < state_->layout().fields().size();
+  return state_ != nullptr && state_->core().alive() && IsOf(state_->layout(), field);
 }
 
 Expected<void> StepWriter::Check(const FieldAt& field) const {
   if (state_ == nullptr) return FailedPrecondition("The step writer was moved from.");
   if (Expected<void> alive = state_->core().CheckAlive(); !alive) return alive;
   const StepLayout& layout = state_->layout();
-  if (field.layout != layout.id() || field.index >= layout.fields().size()) {
-    return InvalidArgument("Field " + std::to_string(field.index) + " of layout " +
-                           std::to_string(field.layout) + " is no field of this writer's layout, " +
-                           std::to_string(layout.id()) + ".");
+  if (!IsOf(layout, field)) {
+    return InvalidArgument(
+        "Field " + std::to_string(field.index) + " of layout " + std::to_string(field.layout) +
+        " with elements of " + std::to_string(field.element_bytes) +
+        " bytes is no field of this writer's layout, " + std::to_string(layout.id()) + ".");
   }
   return {};
 }
@@ -48,18 +55,26 @@ Expected<void> StepWriter::Write(const FieldAt& field, uint64_t row, uint64_t fi
   return {};
 }
 
-Expected<std::span<std::byte>> StepWriter::ScratchFor(const FieldAt& field) {
+Expected<StepWriter::Edited> StepWriter::BeginEdit(const FieldAt& field) {
   if (Expected<void> valid = Check(field); !valid) return ErrorOf(valid);
+  Expected<internal::HostBytes> room = state_->TakeScratch();
+  if (!room) return ErrorOf(room);
   const std::span<const std::byte> held = state_->image().BytesOf(field.index);
-  std::memcpy(state_->scratch(), held.data(), held.size());
-  return std::span<std::byte>(state_->scratch(), held.size());
+  std::memcpy(room->get(), held.data(), held.size());
+  const std::span<std::byte> bytes(room->get(), held.size());
+  return Edited{*std::move(room), bytes};
 }
 
-void StepWriter::WriteAll(uint32_t field, std::span<const std::byte> bytes) {
-  const uint64_t row_bytes = state_->layout().fields()[field].row_bytes();
-  for (uint64_t row = 0; !bytes.empty(); ++row, bytes = bytes.subspan(row_bytes)) {
-    state_->image().Write({field, row, 0}, bytes.first(row_bytes), /*pad_rest=*/false);
+// The callback may have done anything with the writer, so the field is checked anew.
+Expected<void> StepWriter::EndEdit(const FieldAt& field, Edited edited) {
+  if (Expected<void> valid = Check(field); !valid) return valid;
+  std::span<const std::byte> rest = edited.bytes;
+  const uint64_t row_bytes = state_->layout().fields()[field.index].row_bytes();
+  for (uint64_t row = 0; !rest.empty(); ++row, rest = rest.subspan(row_bytes)) {
+    state_->image().Write({field.index, row, 0}, rest.first(row_bytes), /*pad_rest=*/false);
   }
+  state_->GiveScratch(std::move(edited.room));
+  return {};
 }
 
 Expected<void> StepWriter::SetRowImage(const FieldAt& field, uint64_t row,
@@ -114,11 +129,13 @@ Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint6
   if (Expected<void> valid = CheckRows(field, a, b); !valid) return valid;
   internal::StepImage& image = state_->image();
   const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
-  const std::span<std::byte> kept(state_->scratch(), bytes);
+  Expected<internal::HostBytes> kept = state_->TakeScratch();
+  if (!kept) return ErrorOf(kept);
   const auto rows = image.BytesOf(field.index);
-  std::memcpy(kept.data(), rows.data() + a * bytes, bytes);
+  std::memcpy(kept->get(), rows.data() + a * bytes, bytes);
   image.Write({field.index, a, 0}, rows.subspan(b * bytes, bytes), /*pad_rest=*/false);
-  image.Write({field.index, b, 0}, kept, /*pad_rest=*/false);
+  image.Write({field.index, b, 0}, {kept->get(), bytes}, /*pad_rest=*/false);
+  state_->GiveScratch(*std::move(kept));
   const uint64_t count = image.Count(field.index, a);
   image.SetCount(field.index, a, image.Count(field.index, b));
   image.SetCount(field.index, b, count);
@@ -126,10 +143,7 @@ Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint6
 }
 
 std::span<const std::byte> StepWriter::BytesOf(const FieldAt& field) const noexcept {
-  if (state_ == nullptr || field.layout != state_->layout().id() ||
-      field.index >= state_->layout().fields().size()) {
-    return {};
-  }
+  if (state_ == nullptr || !IsOf(state_->layout(), field)) return {};
   return state_->image().BytesOf(field.index);
 }
 

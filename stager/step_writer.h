@@ -20,6 +20,7 @@
 #include "h2d/device/error.h"
 #include "h2d/device/stream.h"
 #include "h2d/stager/copy_outcome.h"
+#include "h2d/stager/internal/host_bytes.h"
 #include "h2d/stager/internal/wait_for_slot.h"
 #include "h2d/stager/step_layout.h"
 #include "h2d/stager/step_writer_options.h"
@@ -96,7 +97,7 @@ class StepWriter {
 
   // Lets `write` edit the whole field, row after row, in place: it is called once, with a
   // `std::span<T>` that holds what was last written (arbitrary where nothing was), and all of the
-  // field counts as written.
+  // field counts as written when it returns, also over what it itself wrote there by other calls.
   template <Element T, class F>
   requires std::is_invocable_v<F&, std::span<T>>
   [[nodiscard]] Expected<void> Edit(Field<T> field, F&& write) {
@@ -201,21 +202,27 @@ class StepWriter {
   static std::span<T> As(std::span<Byte> bytes) noexcept {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
+  // A copy of a field to edit. The writer's own room for it, which an edit within an edit makes
+  // anew.
+  struct Edited {
+    internal::HostBytes room;
+    std::span<std::byte> bytes;
+  };
   template <class T, class F>
   Expected<void> EditAs(const FieldAt& field, F& write) {
-    auto scratch = ScratchFor(field);
-    if (!scratch) return ErrorOf(scratch);
-    write(As<T>(*scratch));
-    WriteAll(field.index, *scratch);
-    return {};
+    Expected<Edited> edited = BeginEdit(field);
+    if (!edited) return ErrorOf(edited);
+    write(As<T>(edited->bytes));
+    return EndEdit(field, *std::move(edited));
   }
 
+  static bool IsOf(const StepLayout& layout, const FieldAt& field) noexcept;
   bool Has(const FieldAt& field) const noexcept;
   Expected<void> Check(const FieldAt& field) const;
   Expected<void> Write(const FieldAt& field, uint64_t row, uint64_t first,
                        std::span<const std::byte> values, bool pad_rest);
-  Expected<std::span<std::byte>> ScratchFor(const FieldAt& field);
-  void WriteAll(uint32_t field, std::span<const std::byte> bytes);
+  Expected<Edited> BeginEdit(const FieldAt& field);
+  Expected<void> EndEdit(const FieldAt& field, Edited edited);
   Expected<void> CheckRows(const FieldAt& field, uint64_t a, uint64_t b) const;
   Expected<void> SetRowImage(const FieldAt& field, uint64_t row, std::span<const std::byte> values);
   Expected<void> AppendToRowImage(const FieldAt& field, uint64_t row,

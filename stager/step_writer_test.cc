@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -193,6 +194,45 @@ TEST_F(StepWriterTest, AFullRingBlocksNoUnchangedStep) {
   lease = Expected<SlotLease>(tl::unexpect, Error{});
   EXPECT_EQ(writer_->TrySubmit(stream_)->kind, Kind::kTrimmed);
   EXPECT_EQ(Tokens()[0], 3);
+}
+
+TEST_F(StepWriterTest, AFieldOfAnotherElementSizeIsRefused) {
+  const Field<int64_t> wide{tokens_.layout, tokens_.index};
+  auto set = writer_->Set(wide, std::vector<int64_t>{1, 2, 3, 4});
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(writer_->Values(wide).empty());
+  EXPECT_FALSE(writer_->Edit(wide, [](std::span<int64_t>) { ADD_FAILURE(); }));
+}
+
+TEST_F(StepWriterTest, AnEditMayUseTheWriter) {
+  SetAll();
+  auto edited = writer_->Edit(tokens_, [&](std::span<int32_t> tokens) {
+    std::fill(tokens.begin(), tokens.end(), 7);
+    EXPECT_TRUE(writer_->SwapRows(tables_, 0, 2));
+    EXPECT_TRUE(writer_->Edit(tables_, [](std::span<int32_t> rows) { rows[4] = 11; }));
+    EXPECT_TRUE(writer_->Set(tokens_, std::vector<int32_t>{5}));
+  });
+  ASSERT_TRUE(edited);
+  ASSERT_TRUE(writer_->Submit(stream_));
+  EXPECT_EQ(Tokens(), (std::vector<int32_t>{7, 7, 7, 7}));
+  const int32_t* const tables = At(layout_->offset(tables_));
+  EXPECT_EQ(tables[0], 2);
+  EXPECT_EQ(tables[4], 11);
+  EXPECT_EQ(tables[8], 0);
+}
+
+TEST_F(StepWriterTest, AnEditThatMovesTheWriterAwayFails) {
+  std::optional<StepWriter> other;
+  auto edited = writer_->Edit(tokens_, [&](std::span<int32_t> tokens) {
+    tokens[0] = 7;
+    other.emplace(std::move(*writer_));
+  });
+  ASSERT_FALSE(edited);
+  EXPECT_EQ(edited.error().code, ErrorCode::kFailedPrecondition);
+  ASSERT_TRUE(other->Edit(tokens_, [](std::span<int32_t> tokens) { tokens[0] = 8; }));
+  ASSERT_TRUE(other->Submit(stream_));
+  EXPECT_EQ(Tokens()[0], 8);
 }
 
 }  // namespace

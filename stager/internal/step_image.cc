@@ -94,12 +94,13 @@ void StepImage::Log(const Written& written) {
     last.pending = Hull(last.pending, written.pending);
     return;
   }
-  if (log_.size() == log_.capacity()) CompactLog();
+  if (log_.size() == log_.capacity()) MakeRoomInLog();
   log_.push_back(written);
 }
 
-// Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory.
-void StepImage::CompactLog() {
+// Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory. When
+// that gains little the log grows, or the next few writes would sort it again.
+void StepImage::MakeRoomInLog() {
   std::sort(log_.begin(), log_.end(),
             [](const Written& a, const Written& b) { return a.asked.begin < b.asked.begin; });
   size_t kept = 0;
@@ -111,7 +112,8 @@ void StepImage::CompactLog() {
       log_[++kept] = log_[i];
     }
   }
-  if (!log_.empty()) log_.resize(kept + 1);
+  log_.resize(kept + 1);
+  if (log_.size() > log_.capacity() / 2) log_.reserve(2 * log_.capacity());
 }
 
 std::span<const std::byte> StepImage::BytesOf(uint32_t field) const noexcept {

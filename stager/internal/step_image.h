@@ -90,7 +90,7 @@ class StepImage {
     return rows_[first_row_[field] + row];
   }
   void Log(const Written& written);
-  void CompactLog();
+  void MakeRoomInLog();
   bool AllKnown(ByteSpan span) const noexcept;
   bool MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept;
 

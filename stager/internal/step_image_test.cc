@@ -252,5 +252,21 @@ TEST(StepImageTest, RewritingTheSameBytesForEverNeedsNoMoreMemory) {
   EXPECT_EQ(image->SpansToSend(0).size(), 2u);
 }
 
+// One place short of full, a log that only sorts what it holds would do so at each write: minutes.
+TEST(StepImageTest, ALogThatIsNearlyFullOfScatteredElementsIsNotSortedAtEachWrite) {
+  constexpr uint32_t kElements = 16'383;
+  StepLayout::Builder builder;
+  builder.AddRows<uint32_t>("x", 8'192, 4);
+  StepImage image = *StepImage::Create(*std::move(builder).Build());
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < kElements; ++i) {
+      const std::span value(&round, 1);
+      image.Write({0, i / 2, i % 2 * 8}, std::as_bytes(value), /*pad_rest=*/false);
+    }
+  }
+  EXPECT_EQ(image.SpansToSend(0).size(), kElements);
+  EXPECT_EQ(image.asked_bytes(), uint64_t{3} * kElements * sizeof(uint32_t));
+}
+
 }  // namespace
 }  // namespace h2d::internal

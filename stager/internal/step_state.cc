@@ -21,16 +21,13 @@ Expected<std::unique_ptr<StepState>> StepState::Create(std::shared_ptr<StagerCor
                            " bytes must start at a multiple of " +
                            std::to_string(StepLayout::kMaxAlignment) + " and end within 64 bits.");
   }
-  uint64_t largest = 0;
-  for (const StepLayout::FieldInfo& field : layout.fields()) {
-    largest = std::max(largest, field.bytes());
-  }
-  auto scratch = AllocateHostBytes(largest);
-  if (!scratch) return ErrorOf(scratch);
   auto image = StepImage::Create(layout);
   if (!image) return ErrorOf(image);
-  std::unique_ptr<StepState> state(new StepState(std::move(core), layout, slab, options,
-                                                 std::move(*image), std::move(*scratch)));
+  std::unique_ptr<StepState> state(
+      new StepState(std::move(core), layout, slab, options, std::move(*image)));
+  auto scratch = state->TakeScratch();
+  if (!scratch) return ErrorOf(scratch);
+  state->GiveScratch(*std::move(scratch));
   auto added = state->registry_->Add(slab, layout.slab_bytes(), &state->forgets_);
   if (!added) return ErrorOf(added);
   state->registered_ = true;
@@ -38,17 +35,25 @@ Expected<std::unique_ptr<StepState>> StepState::Create(std::shared_ptr<StagerCor
 }
 
 StepState::StepState(std::shared_ptr<StagerCore> core, const StepLayout& layout, DevicePtr slab,
-                     const StepWriterOptions& options, StepImage image, HostBytes scratch)
+                     const StepWriterOptions& options, StepImage image)
     : core_(std::move(core)),
       registry_(core_->registry()),
       layout_(layout),
       slab_(slab),
       options_(options),
-      image_(std::move(image)),
-      scratch_(std::move(scratch)) {}
+      image_(std::move(image)) {}
 
 StepState::~StepState() {
   if (registered_ && core_->in_own_process()) registry_->Remove(slab_);
+}
+
+Expected<HostBytes> StepState::TakeScratch() {
+  if (scratch_ != nullptr) return std::move(scratch_);
+  uint64_t largest = 0;
+  for (const StepLayout::FieldInfo& field : layout_.fields()) {
+    largest = std::max(largest, field.bytes());
+  }
+  return AllocateHostBytes(largest);
 }
 
 std::span<const ByteSpan> StepState::SpansToSend() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "h2d/device/device_ptr.h"
 #include "h2d/device/error.h"
@@ -36,8 +37,10 @@ class StepState {
   StepImage& image() noexcept { return image_; }
   CopyOrder& order() noexcept { return order_; }
 
-  // Room for the largest field, to be edited before it is compared.
-  std::byte* scratch() noexcept { return scratch_.get(); }
+  // Room for the largest field, to be edited before it is compared. Who takes it gives it back;
+  // meanwhile another taker gets room of its own. Errors: the host lacks the memory.
+  Expected<HostBytes> TakeScratch();
+  void GiveScratch(HostBytes scratch) noexcept { scratch_ = std::move(scratch); }
 
   // The spans that must travel, after what other paths overwrote was forgotten.
   std::span<const ByteSpan> SpansToSend();
@@ -49,7 +52,7 @@ class StepState {
   void ForgetIfOverwritten();
 
   StepState(std::shared_ptr<StagerCore> core, const StepLayout& layout, DevicePtr slab,
-            const StepWriterOptions& options, StepImage image, HostBytes scratch);
+            const StepWriterOptions& options, StepImage image);
 
   const std::shared_ptr<StagerCore> core_;
   const std::shared_ptr<MirrorRegistry> registry_;
@@ -60,7 +63,7 @@ class StepState {
   ForgetCount forgets_{0};
   uint64_t forgets_seen_ = 0;
   StepImage image_;
-  HostBytes scratch_;
+  HostBytes scratch_;  // null while it is taken
   CopyOrder order_;
 };
 
