@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,9 +23,12 @@
 #include "h2d/device/fake/host_tasks.h"
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/stager/release_queue.h"
+#include "h2d/tests/uploads/for_each_seed.h"
 
 namespace h2d {
 namespace {
+
+using testing::ForEachSeed;
 
 constexpr uint64_t kSourceBytes = 64;
 constexpr uint32_t kStreams = 3;
@@ -215,23 +217,6 @@ class QueueRun {
   uint64_t put_off_ = 0;
   std::string failure_;
 };
-
-uint64_t Setting(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == 0 ? fallback : std::strtoull(text, nullptr, 10);
-}
-
-// Calls `run` for each seed and answers how many there were.
-template <class Run>
-uint64_t ForEachSeed(uint64_t runs_by_default, const Run& run) {
-  const uint64_t only = Setting("H2D_SEED", 0);
-  const uint64_t runs = only != 0 ? 1 : Setting("H2D_PLANS", 1000) * runs_by_default / 1000;
-  const uint64_t first = only != 0 ? only : 1;
-  for (uint64_t seed = first; seed < first + runs && !::testing::Test::HasFatalFailure(); ++seed) {
-    run(seed);
-  }
-  return runs;
-}
 
 TEST(ReleaseQueueProperty, NoSourceEndsInFlightNoneIsKeptForEverAndTheLimitsHold) {
   Totals totals;

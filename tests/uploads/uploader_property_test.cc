@@ -11,7 +11,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -23,9 +22,12 @@
 #include "h2d/device/fake/host_tasks.h"
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/stager/uploader.h"
+#include "h2d/tests/uploads/for_each_seed.h"
 
 namespace h2d {
 namespace {
+
+using testing::ForEachSeed;
 
 using Bytes = std::vector<std::byte>;
 
@@ -250,23 +252,6 @@ class UploadRun {
   std::string failure_;
   Totals totals_;
 };
-
-uint64_t Setting(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == 0 ? fallback : std::strtoull(text, nullptr, 10);
-}
-
-// Calls `run` for each seed and answers how many there were.
-template <class Run>
-uint64_t ForEachSeed(uint64_t of_a_thousand, const Run& run) {
-  const uint64_t only = Setting("H2D_SEED", 0);
-  const uint64_t runs = only != 0 ? 1 : Setting("H2D_PLANS", 1000) * of_a_thousand / 1000;
-  const uint64_t first = only != 0 ? only : 1;
-  for (uint64_t seed = first; seed < first + runs && !::testing::Test::HasFatalFailure(); ++seed) {
-    run(seed);
-  }
-  return runs;
-}
 
 TEST(UploaderProperty, WhatSucceededArrivedAndWhatDidNotBeginChangedNothing) {
   const SourceFile file;
