@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kHost = 1;  // process numbers
 constexpr int kStreams = 2;
+// Perfetto takes thread 0 for the idle thread, and a thread that has its process's number for the
+// main thread; releases before August 2025 drew both as one. Lanes get numbers above either.
+constexpr uint64_t kFirstThread = 10;
 // A call is drawn as long as the time since its lane's last one, but no longer than this.
 constexpr Time kLongestCall{1'000};
 
@@ -130,14 +133,13 @@ class Writer {
   }
 
   void AddNames() {
-    const auto meta = [&](const char* what, int process, LaneIndex lane, std::string_view name) {
-      Event("M", {process, lane, Time(0), Time(0)}, what,
-            ",\"args\":{\"name\":" + Quoted(name) + "}");
+    const auto named = [](std::string_view name) {
+      return ",\"args\":{\"name\":" + Quoted(name) + "}";
     };
-    meta("process_name", kHost, 0, "host");
-    meta("process_name", kStreams, 0, "streams");
+    Event("M", kHost, kHost, Time(0), "process_name", named("host"));
+    Event("M", kStreams, kStreams, Time(0), "process_name", named("streams"));
     for (const auto& [lane, process] : lanes_) {
-      meta("thread_name", process, lane, names_.lanes[lane]);
+      Event("M", {process, lane, Time(0), Time(0)}, "thread_name", named(names_.lanes[lane]));
     }
   }
 
@@ -151,9 +153,13 @@ class Writer {
   }
 
   void Event(const char* phase, const Slice& at, std::string_view name, const std::string& more) {
+    Event(phase, at.process, kFirstThread + at.lane, at.begin, name, more);
+  }
+  void Event(const char* phase, int process, uint64_t thread, Time time, std::string_view name,
+             const std::string& more) {
     events_ += events_.empty() ? "" : ",\n";
-    events_ += std::string("{\"ph\":\"") + phase + "\",\"pid\":" + std::to_string(at.process) +
-               ",\"tid\":" + std::to_string(at.lane) + ",\"ts\":" + Microseconds(at.begin) +
+    events_ += std::string("{\"ph\":\"") + phase + "\",\"pid\":" + std::to_string(process) +
+               ",\"tid\":" + std::to_string(thread) + ",\"ts\":" + Microseconds(time) +
                ",\"name\":" + Quoted(name) + more + "}";
   }
 

@@ -49,7 +49,21 @@ int64_t At(const Json& microseconds) {
   return static_cast<int64_t>(microseconds.get<double>() * 1e6 + 0.5);
 }
 
+// Perfetto knows a thread by its number, takes 0 for the idle thread, and merges a thread that has
+// its process's number with the main one.
+void ExpectThreadsKeptApart(const std::vector<Json>& events) {
+  std::map<int, int> process_of;
+  for (const Json& event : events) {
+    const auto [process, thread] = ThreadOf(event);
+    EXPECT_GT(process, 0) << event;
+    EXPECT_GT(thread, 0) << event;
+    EXPECT_EQ(thread == process, event.at("name") == "process_name") << event;
+    EXPECT_EQ(process_of.emplace(thread, process).first->second, process) << event;
+  }
+}
+
 void ExpectDrawable(const std::vector<Json>& events) {
+  ExpectThreadsKeptApart(events);
   std::set<Thread> named;
   for (const Json& event : OfPhase(events, "M")) {
     if (event.at("name") == "thread_name") named.insert(ThreadOf(event));
