@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "h2d/docs/shown_output.h"
 #include "search.h"
 #include "wrong_ring.h"
 
@@ -44,6 +45,12 @@ TEST(FindTheRace, ThePlantedOneIsFoundShrunkToThreeStepsAndShown) {
   EXPECT_EQ(hazards[0].kind, h2d::HazardKind::kWriteToSourceInFlight);
   const std::string text = finding->device->Timeline(80);
   EXPECT_NE(text.find("HAZARD: no edge: host has not observed"), std::string::npos) << text;
+}
+
+TEST(FindTheRace, WhatTheReadmeShowsIsWhatIsFound) {
+  const auto finding = FindRace(MakeWrongRing, 1000);
+  ASSERT_TRUE(finding.has_value());
+  h2d::testing::ExpectShows("README.md", "HAZARD: no edge", finding->device->Timeline(1000));
 }
 
 TEST(FindTheRace, ARingWithoutTheMistakePassesEveryPlan) {

@@ -13,6 +13,7 @@
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/fake/host_tasks.h"
 #include "h2d/device/fake/testing/hazard_check.h"
+#include "h2d/docs/shown_output.h"
 
 namespace {
 
@@ -114,6 +115,14 @@ TEST(StepLoopTest, StagingBesideTheGraphThatReadsIsFound) {
   EXPECT_EQ(hazards[0].first.memory, "token ids");
   EXPECT_EQ(hazards[0].first.lane, "graph");
   EXPECT_EQ(hazards[0].second.lane, "plan");
+}
+
+TEST(StepLoopTest, TheTimelineOfThatRunIsTheOneOnThePage) {
+  const auto device = h2d::FakeDevice::Create();
+  Rig rig(device);
+  StepLoop loop = rig.MakeLoop(/*wait_for_readers=*/false);
+  rig.Run(loop, 2);
+  h2d::testing::ExpectShows("docs/testing_your_engine.md", "time/ns", device->Timeline());
 }
 
 TEST(StepLoopTest, TheSameChoicesAreTheSameRun) {
