@@ -81,10 +81,10 @@ class CudaMachine final : public Machine {
     return streams_.back().get();
   }
 
-  Expected<void> LaunchGraph(const Stream& stream, std::span<const Destination> reads,
+  Expected<void> LaunchGraph(const Stream& stream, const StepGraph& step,
                              std::span<std::byte> snapshot,
                              std::chrono::nanoseconds duration) override {
-    Expected<const CudaExecutableGraph*> graph = GraphThatReads(reads, snapshot);
+    Expected<const CudaExecutableGraph*> graph = Captured(step, snapshot);
     if (!graph) return ErrorOf(graph);
     auto nanoseconds = static_cast<uint64_t>(duration.count() / kTimesAsFast);
     std::array<void*, 1> arguments = {&nanoseconds};
@@ -93,7 +93,8 @@ class CudaMachine final : public Machine {
   }
 
  private:
-  // What a graph reads and where it writes: the snapshot, then each destination and its size.
+  // The snapshot, what the graph clears, or 0, and then each destination that it reads and its
+  // size.
   using GraphKey = std::vector<uint64_t>;
 
   CudaMachine(std::shared_ptr<CudaDevice> device, CudaKernel occupy, CudaStream own_stream)
@@ -103,28 +104,32 @@ class CudaMachine final : public Machine {
         occupy_(std::move(occupy)),
         own_stream_(std::move(own_stream)) {}
 
-  Expected<const CudaExecutableGraph*> GraphThatReads(std::span<const Destination> reads,
-                                                      std::span<std::byte> snapshot) {
-    GraphKey key = {reinterpret_cast<uintptr_t>(snapshot.data())};
-    for (const Destination& read : reads) {
+  // Captures `step` when it is first met.
+  Expected<const CudaExecutableGraph*> Captured(const StepGraph& step,
+                                                std::span<std::byte> snapshot) {
+    GraphKey key = {reinterpret_cast<uintptr_t>(snapshot.data()),
+                    step.clears ? step.clears->ptr.address() : 0};
+    for (const Destination& read : step.reads) {
       key.push_back(read.ptr.address());
       key.push_back(read.count * read.element_bytes);
     }
     if (const auto found = graphs_.find(key); found != graphs_.end()) return &found->second;
-    Expected<CudaExecutableGraph> graph = CaptureGraph(reads, snapshot);
+    Expected<CudaExecutableGraph> graph = CaptureGraph(step, snapshot);
     if (!graph) return ErrorOf(graph);
     return &graphs_.emplace(std::move(key), *std::move(graph)).first->second;
   }
 
-  Expected<CudaExecutableGraph> CaptureGraph(std::span<const Destination> reads,
-                                             std::span<std::byte> snapshot) {
+  Expected<CudaExecutableGraph> CaptureGraph(const StepGraph& step, std::span<std::byte> snapshot) {
     const Stream& stream = own_stream_.get();
     Expected<void> ok = BeginCapture(*cuda_, stream, CudaCaptureMode::kGlobal);
     if (!ok) return ErrorOf(ok);
-    for (const Destination& read : reads) {
+    for (const Destination& read : step.reads) {
       const uint64_t bytes = read.count * read.element_bytes;
       if (ok && bytes > 0) ok = CopyToHostAsync(*cuda_, snapshot.first(bytes), read.ptr, stream);
       snapshot = snapshot.subspan(bytes);
+    }
+    if (const std::optional<Destination>& place = step.clears; ok && place) {
+      ok = FillAsync(*cuda_, place->ptr, std::byte{0}, place->count * place->element_bytes, stream);
     }
     Expected<CudaGraph> captured = CudaGraph::EndCapture(*cuda_, stream);
     if (!ok) return ErrorOf(ok);

@@ -28,6 +28,10 @@ FakeOptions OptionsFor(uint64_t seed) {
   return options;
 }
 
+DeviceRange RangeOf(const Destination& place) {
+  return {place.ptr, place.count * place.element_bytes};
+}
+
 // What the graph's one kernel does: reads its inputs.
 void TakeSnapshot(const KernelMemory& memory, std::span<const DeviceRange> reads,
                   std::span<std::byte> snapshot) {
@@ -56,23 +60,28 @@ class FakeMachine final : public Machine {
   }
   Expected<Stream> NewStream(std::string_view name) override { return fake_->NewStream(name); }
 
-  Expected<void> LaunchGraph(const Stream& stream, std::span<const Destination> reads,
+  Expected<void> LaunchGraph(const Stream& stream, const StepGraph& graph,
                              std::span<std::byte> snapshot,
                              std::chrono::nanoseconds duration) override {
     // Choices are counted anew for each step.
     fake_->BeginOperation(++launches_);
     KernelSpec kernel;
     kernel.name = "graph";
-    for (const Destination& read : reads) {
-      kernel.reads.push_back(DeviceRange{read.ptr, read.count * read.element_bytes});
-    }
+    for (const Destination& read : graph.reads) kernel.reads.push_back(RangeOf(read));
+    if (graph.clears) kernel.writes.push_back(RangeOf(*graph.clears));
     kernel.duration = duration;
-    kernel.run = [ranges = kernel.reads, snapshot](const KernelMemory& memory) {
-      TakeSnapshot(memory, ranges, snapshot);
+    kernel.run = [reads = kernel.reads, writes = kernel.writes,
+                  snapshot](const KernelMemory& memory) {
+      TakeSnapshot(memory, reads, snapshot);
+      for (const DeviceRange& range : writes) {
+        const std::span<std::byte> bytes = memory.Write(range.ptr, range.bytes);
+        std::fill(bytes.begin(), bytes.end(), std::byte{0});
+      }
     };
     return fake_->Launch(stream, std::move(kernel));
   }
 
+  bool has_simulated_time() const override { return true; }
   uint64_t hazards() const override { return fake_->hazard_count(); }
 
   std::string Explain() const override {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "h2d/examples/replay/staging_way.h"
+
 namespace h2d::replay {
 namespace {
 
@@ -44,8 +46,8 @@ constexpr std::array<NumberFlag, 7> kNumberFlags = {{
      SetScheduler<&SchedulerOptions::block_size>, GetScheduler<&SchedulerOptions::block_size>},
     {"--kv-blocks", "blocks of the key-value cache", 1, 1'000'000,
      SetScheduler<&SchedulerOptions::kv_blocks>, GetScheduler<&SchedulerOptions::kv_blocks>},
-    {"--slots", "slots of the stager's ring", 1, 1024,
-     [](Flags& f, uint64_t v) { f.replay.slots = static_cast<uint32_t>(v); },
+    {"--slots", "slots of the ring; 0: fewer than four steps can need, or enough to compare", 0,
+     1024, [](Flags& f, uint64_t v) { f.replay.slots = static_cast<uint32_t>(v); },
      [](const Flags& f) { return uint64_t{f.replay.slots}; }},
 }};
 
@@ -61,10 +63,19 @@ constexpr std::array<Word<DeviceKind>, 3> kDevices = {{
     {"cuda", DeviceKind::kCuda},
 }};
 
-constexpr std::array<Word<Plant>, 4> kPlants = {{
-    {"no-wait", Plant::kNoWait},
+constexpr std::array<Word<StagingWay>, 4> kWays = {{
+    {ToString(StagingWay::kSeparate), StagingWay::kSeparate},
+    {ToString(StagingWay::kSeparateMirrored), StagingWay::kSeparateMirrored},
+    {ToString(StagingWay::kPacked), StagingWay::kPacked},
+    {ToString(StagingWay::kPackedMirrored), StagingWay::kPackedMirrored},
+}};
+
+constexpr std::array<Word<Plant>, 6> kPlants = {{
     {"late-record", Plant::kLateRecord},
     {"war", Plant::kWar},
+    {"one-slab", Plant::kOneSlab},
+    {"graph-writes", Plant::kGraphWrites},
+    {"no-wait", Plant::kNoWait},
     {"stale-mirror", Plant::kStaleMirror},
 }};
 
@@ -107,7 +118,7 @@ const NumberFlag* NumberFlagOf(std::string_view name) {
 
 bool TakesValue(std::string_view name) {
   return NumberFlagOf(name) != nullptr || name == "--trace" || name == "--device" ||
-         name == "--plant";
+         name == "--staging" || name == "--plant";
 }
 
 // REQUIRES: `TakesValue(name)`.
@@ -115,6 +126,10 @@ Expected<void> SetValue(Flags& flags, std::string_view name, std::string_view va
   if (const NumberFlag* const number = NumberFlagOf(name)) return SetNumber(flags, *number, value);
   if (name == "--device") return SetWord(flags.device, name, kDevices, value);
   if (name == "--plant") return SetWord(flags.replay.plant, name, kPlants, value);
+  if (name == "--staging") {
+    flags.chose_staging = true;
+    return SetWord(flags.replay.staging, name, kWays, value);
+  }
   if (value.empty()) return InvalidArgument("--trace is empty; it must name a file.");
   flags.trace = value;
   return {};
@@ -126,17 +141,35 @@ bool* SwitchOf(Flags& flags, std::string_view name) {
   return nullptr;
 }
 
-Expected<void> CheckTogether(const Flags& flags) {
+Expected<void> CheckPlant(const Flags& flags) {
   const Plant plant = flags.replay.plant;
-  if (plant == Plant::kNone) return {};
   if (flags.compare) {
     return InvalidArgument("--plant and --compare do not go together: a planted run stops early.");
   }
-  if (flags.device != DeviceKind::kFake && plant != Plant::kStaleMirror) {
+  if (IsStagedByHand(plant) && flags.chose_staging) {
     return InvalidArgument(
-        "--plant needs --device=fake for anything but stale-mirror: races show only there.");
+        "--plant=no-wait and --plant=stale-mirror are stagings by hand: leave --staging out.");
+  }
+  if (plant == Plant::kGraphWrites && !IsMirrored(flags.replay.staging)) {
+    return InvalidArgument("--plant=graph-writes does no harm with --staging=" +
+                           std::string(ToString(flags.replay.staging)) +
+                           ": every tensor travels in every step.");
+  }
+  const bool is_race = plant != Plant::kStaleMirror && plant != Plant::kGraphWrites;
+  if (is_race && flags.device != DeviceKind::kFake) {
+    return InvalidArgument(
+        "--plant needs --device=fake for anything but stale-mirror and graph-writes: races show "
+        "only there.");
   }
   return {};
+}
+
+Expected<void> CheckTogether(const Flags& flags) {
+  if (flags.compare && flags.chose_staging) {
+    return InvalidArgument(
+        "--staging and --compare do not go together: a comparison stages in every way.");
+  }
+  return flags.replay.plant == Plant::kNone ? Expected<void>() : CheckPlant(flags);
 }
 
 std::string HelpLine(std::string_view flag, const std::string& help) {
@@ -184,18 +217,22 @@ std::string HelpText() {
       "device, and with 2 when it cannot run what was asked.\n\n";
   text += HelpLine("--trace=FILE", "CSV: TIMESTAMP,ContextTokens,GeneratedTokens; without it, the");
   text += HelpLine("", "trace that ships with the project");
-  text +=
-      HelpLine("--device=fake|host", "the simulated device, which sees every race (the default),");
-  text += HelpLine("", "or host memory");
+  text += HelpLine("--device=fake|host|cuda", "the simulated device, which sees every race (the");
+  text += HelpLine("", "default), host memory, or a GPU");
+  text += HelpLine("--staging=WAY", "packed-mirrored (one transfer of what changed in the step's");
+  text += HelpLine("", "slab; the default), packed (of all of the step), separate-mirrored");
+  text += HelpLine("", "(a copy of what changed in each tensor), separate (of all of it)");
+  text += HelpLine("--compare", "run in each of these ways, and print them side by side");
   for (const NumberFlag& flag : kNumberFlags) {
     text += HelpLine(std::string(flag.name) + "=N", std::string(flag.help) + " (default " +
                                                         std::to_string(flag.get(Flags())) + ")");
   }
-  text += HelpLine("--compare", "run twice, with mirrors and without, and print both");
-  text += HelpLine("--plant=BUG", "plant a bug in this program, to see it found: no-wait (a ring");
-  text += HelpLine("", "that reuses its buffers unasked), late-record (the graph waits for");
-  text += HelpLine("", "an event that is recorded later), war (the plan overwrites what the");
-  text += HelpLine("", "graph still reads), stale-mirror (a mirror for two destinations)");
+  text += HelpLine("--plant=BUG", "plant a bug in this program, to see it found: late-record (the");
+  text += HelpLine("", "graph waits for an event that is recorded later), war (the plan");
+  text += HelpLine("", "overwrites what the graph still reads), one-slab (two steps in");
+  text += HelpLine("", "flight share a slab), graph-writes (the graph writes a field that was");
+  text += HelpLine("", "not declared device_written), no-wait (a ring that reuses its buffers");
+  text += HelpLine("", "unasked), stale-mirror (a mirror for two destinations)");
   text += HelpLine("--help", "print this");
   return text;
 }

@@ -18,6 +18,7 @@ struct Flags {
   DeviceKind device = DeviceKind::kFake;
   uint32_t requests = 0;  // only the trace's first ones; 0: all
   bool compare = false;
+  bool chose_staging = false;
   ReplayOptions replay;
 };
 

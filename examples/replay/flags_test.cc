@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "h2d/examples/replay/staging_way.h"
+
 namespace h2d::replay {
 namespace {
 
@@ -26,6 +28,7 @@ TEST(FlagsTest, WithoutArgumentsEverythingHasItsDefault) {
   EXPECT_EQ(flags->device, DeviceKind::kFake);
   EXPECT_EQ(flags->requests, 0U);
   EXPECT_EQ(flags->replay.plant, Plant::kNone);
+  EXPECT_EQ(flags->replay.staging, StagingWay::kPackedMirrored);
   EXPECT_EQ(flags->replay.scheduler.max_batched_tokens, 2048U);
 }
 
@@ -52,6 +55,17 @@ TEST(FlagsTest, EachPlantHasItsName) {
   EXPECT_EQ(Parse({"--plant=late-record"})->replay.plant, Plant::kLateRecord);
   EXPECT_EQ(Parse({"--plant=war"})->replay.plant, Plant::kWar);
   EXPECT_EQ(Parse({"--plant=stale-mirror"})->replay.plant, Plant::kStaleMirror);
+  EXPECT_EQ(Parse({"--plant=one-slab"})->replay.plant, Plant::kOneSlab);
+  EXPECT_EQ(Parse({"--plant=graph-writes"})->replay.plant, Plant::kGraphWrites);
+}
+
+TEST(FlagsTest, EachWayToStageHasItsName) {
+  for (const StagingWay way : kAllWays) {
+    const std::string argument = "--staging=" + std::string(ToString(way));
+    const Expected<Flags> flags = Parse({argument.c_str()});
+    ASSERT_TRUE(flags) << flags.error().message;
+    EXPECT_EQ(flags->replay.staging, way);
+  }
 }
 
 TEST(FlagsTest, ErrorsNameTheFlagAndItsValue) {
@@ -61,7 +75,10 @@ TEST(FlagsTest, ErrorsNameTheFlagAndItsValue) {
   ExpectError({"--compare=yes"}, "--compare takes no value");
   ExpectError({"--trace="}, "--trace is empty");
   ExpectError({"--device=tpu"}, "--device is \"tpu\"; it must be one of fake, host");
-  ExpectError({"--plant=bug"}, "no-wait, late-record, war, stale-mirror");
+  ExpectError({"--plant=bug"}, "late-record, war, one-slab, graph-writes, no-wait, stale-mirror");
+  ExpectError({"--staging=mirrored"},
+              "one of separate, separate-mirrored, packed, packed-mirrored");
+  ExpectError({"--staging"}, "--staging needs a value");
   ExpectError({"--max-batch=0"}, "--max-batch is \"0\"; it must be a whole number between 1 and");
   ExpectError({"--max-batch=-1"}, "--max-batch is \"-1\"");
   ExpectError({"--max-batch=1025"}, "between 1 and 1024");
@@ -71,7 +88,13 @@ TEST(FlagsTest, ErrorsNameTheFlagAndItsValue) {
 
 TEST(FlagsTest, FlagsThatExcludeEachOtherAreRefused) {
   ExpectError({"--plant=war", "--compare"}, "do not go together");
+  ExpectError({"--staging=packed", "--compare"}, "do not go together");
+  ExpectError({"--plant=no-wait", "--staging=packed"}, "leave --staging out");
+  ExpectError({"--plant=graph-writes", "--staging=packed"}, "does no harm with --staging=packed");
   ExpectError({"--plant=war", "--device=host"}, "needs --device=fake");
+  ExpectError({"--plant=one-slab", "--device=host"}, "needs --device=fake");
+  EXPECT_TRUE(Parse({"--plant=graph-writes", "--staging=separate-mirrored", "--device=host"}));
+  EXPECT_TRUE(Parse({"--plant=war", "--staging=separate"}));
   EXPECT_TRUE(Parse({"--plant=stale-mirror", "--device=host"}));
 }
 
@@ -79,7 +102,7 @@ TEST(FlagsTest, HelpNamesEveryFlagAndItsDefault) {
   const std::string help = HelpText();
   for (const char* flag :
        {"--trace", "--device", "--requests", "--seed", "--max-batch", "--max-batched-tokens",
-        "--block-size", "--kv-blocks", "--slots", "--compare", "--plant", "--help"}) {
+        "--block-size", "--kv-blocks", "--slots", "--staging", "--compare", "--plant", "--help"}) {
     EXPECT_NE(help.find("  " + std::string(flag)), std::string::npos) << flag;
   }
   EXPECT_NE(help.find("(default 2048)"), std::string::npos);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "h2d/device/host/host_device.h"
+#include "h2d/stager/step_layout.h"
 
 namespace h2d::replay {
 namespace {
@@ -23,26 +24,33 @@ class HostMachine final : public Machine {
   }
   Expected<Stream> NewStream(std::string_view) override { return host_->NewStream(); }
 
-  Expected<void> LaunchGraph(const Stream&, std::span<const Destination> reads,
-                             std::span<std::byte> snapshot, std::chrono::nanoseconds) override {
-    for (const Destination& read : reads) {
+  Expected<void> LaunchGraph(const Stream&, const StepGraph& graph, std::span<std::byte> snapshot,
+                             std::chrono::nanoseconds) override {
+    for (const Destination& read : graph.reads) {
       const uint64_t bytes = read.count * read.element_bytes;
       std::memcpy(snapshot.data(), read.ptr.pointer(), bytes);
       snapshot = snapshot.subspan(bytes);
+    }
+    if (const std::optional<Destination>& place = graph.clears) {
+      std::memset(place->ptr.pointer(), 0, place->count * place->element_bytes);
     }
     return {};
   }
 
  private:
-  // Zeroed, and aligned for every element.
+  // Zeroed, and aligned for a slab.
+  struct alignas(StepLayout::kMaxAlignment) Unit {
+    std::byte bytes[StepLayout::kMaxAlignment];
+  };
+
   std::byte* Allocate(uint64_t bytes) {
-    memory_.push_back(std::make_unique<std::byte[]>(bytes));
-    return memory_.back().get();
+    memory_.emplace_back(bytes / sizeof(Unit) + 1);
+    return memory_.back().data()->bytes;
   }
 
   std::shared_ptr<HostDevice> host_;
   std::shared_ptr<Device> device_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<std::vector<Unit>> memory_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,12 @@
 #include "h2d/device/device.h"
 
 namespace h2d::replay {
+
+// What a step's graph does to memory.
+struct StepGraph {
+  std::span<const Destination> reads;
+  std::optional<Destination> clears;  // sets it to 0 when all was read
+};
 
 // A device, and the work around the library that an engine does through the device's own API. Used
 // by one thread. What it hands out lives as long as it does.
@@ -27,20 +34,22 @@ class Machine {
 
   virtual const std::shared_ptr<Device>& device() = 0;
 
-  // Device memory; `name` is for messages.
+  // Zeroed device memory at a multiple of `StepLayout::kMaxAlignment`; `name` is for messages.
   [[nodiscard]] virtual Expected<DevicePtr> AllocateDevice(uint64_t bytes,
                                                            std::string_view name) = 0;
   // Host memory that a graph's snapshot is written to.
   [[nodiscard]] virtual Expected<std::span<std::byte>> AllocateSnapshot(uint64_t bytes) = 0;
   [[nodiscard]] virtual Expected<Stream> NewStream(std::string_view name) = 0;
 
-  // Enqueues a step's graph: it reads all of `reads` in stream order and occupies the device for
+  // Enqueues a step's graph: it does what `graph` says in stream order and occupies the device for
   // `duration`. What it read, one destination after another, is in `snapshot` once an event that
   // was recorded on `stream` after this call is complete.
-  [[nodiscard]] virtual Expected<void> LaunchGraph(const Stream& stream,
-                                                   std::span<const Destination> reads,
+  [[nodiscard]] virtual Expected<void> LaunchGraph(const Stream& stream, const StepGraph& graph,
                                                    std::span<std::byte> snapshot,
                                                    std::chrono::nanoseconds duration) = 0;
+
+  // Whether `Device::Now` tells what the device's calls are simulated to take, and no real time.
+  virtual bool has_simulated_time() const { return false; }
 
   // How many races the machine has seen; 0 on machines that cannot see any.
   virtual uint64_t hazards() const { return 0; }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "h2d/examples/replay/progress.h"
 #include "h2d/examples/replay/replay.h"
 #include "h2d/examples/replay/report.h"
+#include "h2d/examples/replay/staging_way.h"
 #include "h2d/examples/replay/text_table.h"
 #include "h2d/examples/replay/trace.h"
 
@@ -23,7 +25,8 @@ constexpr int kFound = 1;      // a mismatch, a hazard, an error of the device
 constexpr int kCannotRun = 2;  // bad flags, a bad trace
 
 constexpr char kFakeNote[] =
-    "(Host times include the simulation; --device=host shows what the staging itself takes.)\n";
+    "(Times are simulated: the device's calls, without what the host does between them, which\n"
+    "--device=host shows.)\n";
 
 int Fail(int status, const std::string& message) {
   std::fprintf(stderr, "replay: %s\n", message.c_str());
@@ -44,45 +47,59 @@ Expected<std::vector<TraceRequest>> LoadTrace(const Flags& flags, const std::str
   return trace;
 }
 
-Expected<ReplayResult> RunOnce(const std::vector<TraceRequest>& trace, const Flags& flags,
-                               bool mirrors) {
-  Expected<std::unique_ptr<Machine>> machine = NewMachine(flags.device, flags.replay.seed);
+struct NamedResult {
+  std::string_view name;
+  ReplayResult result;
+};
+
+Expected<NamedResult> RunOnce(const std::vector<TraceRequest>& trace, DeviceKind device,
+                              const ReplayOptions& options) {
+  Expected<std::unique_ptr<Machine>> machine = NewMachine(device, options.seed);
   if (!machine) return ErrorOf(machine);
-  ReplayOptions options = flags.replay;
-  options.mirrors = mirrors;
-  Progress progress(static_cast<uint32_t>(trace.size()));
-  return Replay(trace, options, **machine, [&](uint32_t done) { progress.Show(done); });
+  const std::string_view name =
+      IsStagedByHand(options.plant) ? "by hand" : ToString(options.staging);
+  Progress progress(name, static_cast<uint32_t>(trace.size()));
+  Expected<ReplayResult> result =
+      Replay(trace, options, **machine, [&](uint32_t done) { progress.Show(done); });
+  if (!result) return ErrorOf(result);
+  return NamedResult{name, *std::move(result)};
 }
 
-// One run, and with `--compare` the same without mirrors, unless the first went wrong.
-Expected<std::vector<ReplayResult>> RunAll(const std::vector<TraceRequest>& trace,
-                                           const Flags& flags) {
-  std::vector<ReplayResult> results;
-  for (const bool mirrors : {true, false}) {
-    if (!mirrors && (!flags.compare || !results[0].failure.empty())) break;
-    Expected<ReplayResult> result = RunOnce(trace, flags, mirrors);
+// One run, or with `--compare` one for each way to stage, until one goes wrong.
+Expected<std::vector<NamedResult>> RunAll(const std::vector<TraceRequest>& trace,
+                                          const Flags& flags) {
+  std::vector<StagingWay> ways = {flags.replay.staging};
+  if (flags.compare) ways.assign(kAllWays.begin(), kAllWays.end());
+  std::vector<NamedResult> results;
+  for (const StagingWay way : ways) {
+    ReplayOptions options = flags.replay;
+    options.staging = way;
+    if (flags.compare && options.slots == 0) options.slots = EnoughSlotsFor(way);
+    Expected<NamedResult> result = RunOnce(trace, flags.device, options);
     if (!result) return ErrorOf(result);
-    results.push_back(std::move(*result));
+    results.push_back(*std::move(result));
+    if (!results.back().result.failure.empty()) break;
   }
   return results;
 }
 
 void Print(const std::vector<TraceRequest>& trace, const Flags& flags,
-           const std::vector<ReplayResult>& results) {
-  std::string text = WithCommas(trace.size()) + " requests on " + results[0].machine + "\n";
-  if (flags.device == DeviceKind::kFake) text += kFakeNote;
-  text += NeverFitText(trace, flags.replay.scheduler, results[0].never_fit) + "\n";
-  std::vector<ReportColumn> columns = {{"with mirrors", &results[0]}};
-  if (results.size() > 1) columns.push_back({"without", &results[1]});
+           const std::vector<NamedResult>& results) {
+  const ReplayResult& first = results.front().result;
+  std::string text = WithCommas(trace.size()) + " requests on " + first.machine + "\n";
+  if (first.simulated_time) text += kFakeNote;
+  text += NeverFitText(trace, flags.replay.scheduler, first.never_fit) + "\n";
+  std::vector<ReportColumn> columns;
+  for (const NamedResult& each : results) columns.push_back({each.name, &each.result});
   std::printf("%s%s", text.c_str(), ReportTable(columns).c_str());
 }
 
 // Prints the verdict and answers the exit status.
-int Judge(const std::vector<ReplayResult>& results) {
-  for (const ReplayResult& result : results) {
+int Judge(const std::vector<NamedResult>& results) {
+  for (const auto& [name, result] : results) {
     if (result.failure.empty()) continue;
-    std::printf("\nWRONG, found after %s steps:\n%s\n", WithCommas(result.steps.steps).c_str(),
-                result.failure.c_str());
+    std::printf("\nWRONG (%s), found after %s steps:\n%s\n", std::string(name).c_str(),
+                WithCommas(result.steps.steps).c_str(), result.failure.c_str());
     return kFound;
   }
   std::printf("\nEvery byte that the graphs read was as it should be.\n");
@@ -98,7 +115,7 @@ int Main(const std::vector<const char*>& arguments, const std::string& argv0) {
   }
   const Expected<std::vector<TraceRequest>> trace = LoadTrace(*flags, argv0);
   if (!trace) return Fail(kCannotRun, trace.error().message);
-  const Expected<std::vector<ReplayResult>> results = RunAll(*trace, *flags);
+  const Expected<std::vector<NamedResult>> results = RunAll(*trace, *flags);
   if (!results) {
     const bool bad_options = results.error().code == ErrorCode::kInvalidArgument;
     return Fail(bad_options ? kCannotRun : kFound, results.error().ToString());

@@ -14,12 +14,6 @@ namespace {
 // Longer than any step, on any machine.
 constexpr std::chrono::seconds kStepTimeout(60);
 
-// What a scheduler that runs beside the batch prepares for new requests.
-bool IsStagedByAdmissions(TensorKind kind) {
-  return kind == TensorKind::kBlockTables || kind == TensorKind::kSampling ||
-         kind == TensorKind::kSeeds;
-}
-
 template <class T>
 T FromBytes(std::span<const std::byte> bytes) {
   T value;
@@ -41,20 +35,20 @@ std::string ElementText(TensorKind kind, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Pipeline::Pipeline(Machine& machine, const StepShape& shape, const Destinations& destinations,
+Pipeline::Pipeline(Machine& machine, const StepShape& shape, const StepSlabs& slabs,
                    const PipelineOptions& options, const Stream& plan, const Stream& admissions,
                    const Stream& graph)
     : machine_(machine),
       device_(*machine.device()),
       shape_(shape),
-      destinations_(destinations),
+      slabs_(slabs),
       options_(options),
       plan_stream_(plan),
       admission_stream_(admissions),
       graph_stream_(graph) {}
 
 Expected<std::unique_ptr<Pipeline>> Pipeline::Create(Machine& machine, const StepShape& shape,
-                                                     const Destinations& destinations,
+                                                     const StepSlabs& slabs,
                                                      const PipelineOptions& options) {
   Expected<Stream> plan = machine.NewStream("plan");
   if (!plan) return ErrorOf(plan);
@@ -63,7 +57,7 @@ Expected<std::unique_ptr<Pipeline>> Pipeline::Create(Machine& machine, const Ste
   Expected<Stream> graph = machine.NewStream("graph");
   if (!graph) return ErrorOf(graph);
   std::unique_ptr<Pipeline> pipeline(
-      new Pipeline(machine, shape, destinations, options, *plan, *admissions, *graph));
+      new Pipeline(machine, shape, slabs, options, *plan, *admissions, *graph));
   for (uint32_t flight = 0; flight < options.run_ahead; ++flight) {
     if (Expected<void> ok = pipeline->AddFlight(); !ok) return ErrorOf(ok);
   }
@@ -108,8 +102,8 @@ Expected<void> Pipeline::RunStep(const StepPlan& plan, const StepTensors& tensor
 
 // A copy is not ordered after earlier readers of its destination: that is the engine's part.
 Expected<void> Pipeline::WaitForReaders(const Stream& stream) {
-  if (!options_.wait_for_readers || next_step_ < options_.sets) return {};
-  return device_.WaitEvent(stream, FlightOf(next_step_ - options_.sets).done);
+  if (!options_.wait_for_readers || next_step_ < options_.readers_steps_back) return {};
+  return device_.WaitEvent(stream, FlightOf(next_step_ - options_.readers_steps_back).done);
 }
 
 Expected<void> Pipeline::StageAll(const StepPlan& plan, const StepTensors& tensors,
@@ -118,22 +112,17 @@ Expected<void> Pipeline::StageAll(const StepPlan& plan, const StepTensors& tenso
   if (plan.admits) {
     if (Expected<void> ok = WaitForReaders(admission_stream_); !ok) return ok;
   }
-  const auto set = static_cast<uint32_t>(next_step_ % options_.sets);
-  const size_t graph = shape_.GraphFor(plan.tokens);
+  const StepInputs inputs{.slab = SlabOf(next_step_),
+                          .graph = shape_.GraphFor(plan.tokens),
+                          .tensors = tensors,
+                          .plan = plan_stream_,
+                          .admissions = plan.admits ? admission_stream_ : plan_stream_};
   const StagerStats before = staging.stats();
-  const auto start = std::chrono::steady_clock::now();
-  for (const TensorKind kind : kAllTensors) {
-    const bool beside = plan.admits && IsStagedByAdmissions(kind);
-    const Stream& stream = beside ? admission_stream_ : plan_stream_;
-    if (Expected<void> ok =
-            staging.Stage(destinations_.IndexOf(set, kind, graph), tensors.View(kind), stream);
-        !ok) {
-      return ok;
-    }
-  }
-  const auto time = std::chrono::steady_clock::now() - start;
-  counts_.AddStep(before, staging.stats(), static_cast<uint64_t>(time.count()));
-  return {};
+  const std::chrono::nanoseconds start = device_.Now();
+  Expected<void> staged = staging.Stage(inputs);
+  const std::chrono::nanoseconds time = device_.Now() - start;
+  if (staged) counts_.AddStep(before, staging.stats(), static_cast<uint64_t>(time.count()));
+  return staged;
 }
 
 // Hands the copies of `stream` to the graph.
@@ -161,13 +150,10 @@ Expected<void> Pipeline::Launch(const StepPlan& plan, Flight& flight) {
   if (plan.admits) {
     if (Expected<void> ok = GraphWaitsFor(admission_stream_, flight.admitted); !ok) return ok;
   }
-  const auto set = static_cast<uint32_t>(flight.step % options_.sets);
-  if (Expected<void> ok = machine_.LaunchGraph(
-          graph_stream_, destinations_.ReadBy(set, flight.graph), flight.snapshot, plan.duration);
-      !ok) {
-    return ok;
-  }
-  return device_.Record(flight.done, graph_stream_);
+  StepGraph graph{.reads = slabs_.ReadBy(SlabOf(flight.step), flight.graph), .clears = {}};
+  if (options_.graph_clears_seeds) graph.clears = graph.reads[size_t(TensorKind::kSeeds)];
+  Expected<void> ok = machine_.LaunchGraph(graph_stream_, graph, flight.snapshot, plan.duration);
+  return ok ? device_.Record(flight.done, graph_stream_) : ok;
 }
 
 // The graph's stream runs in order: once one step is pending, so are all after it.

@@ -10,44 +10,45 @@
 
 #include "h2d/device/event.h"
 #include "h2d/device/stream.h"
-#include "h2d/examples/replay/destinations.h"
 #include "h2d/examples/replay/machine.h"
 #include "h2d/examples/replay/scheduler.h"
 #include "h2d/examples/replay/step_counts.h"
 #include "h2d/examples/replay/step_shape.h"
+#include "h2d/examples/replay/step_slabs.h"
 #include "h2d/examples/replay/step_staging.h"
 #include "h2d/examples/replay/step_tensors.h"
 
 namespace h2d::replay {
 
 struct PipelineOptions {
-  // Steps that the host enqueues ahead of the device. More than there are sets of destinations: so
-  // it is the streams' order, not the host's, that keeps a set from being overwritten too early.
+  // Steps that the host enqueues ahead of the device. More than there are slabs: so it is the
+  // streams' order, not the host's, that keeps a slab from being overwritten too early.
   uint32_t run_ahead = 4;
-  uint32_t sets = 2;  // of destinations
+  uint32_t slabs = 2;
 
-  // Each is a bug when false.
-  bool wait_for_readers = true;    // plan streams wait for the graph that last read the set
-  bool record_before_wait = true;  // and are recorded before the graph's stream waits for them
+  // Each is a bug when it has another value.
+  bool wait_for_readers = true;     // plan streams wait for the graph that last read the slab,
+  uint32_t readers_steps_back = 2;  // which is that of so many steps before: as many as slabs;
+  bool record_before_wait = true;   // and are recorded before the graph's stream waits for them
+  bool graph_clears_seeds = false;  // the graph writes what the staging takes for its own
 };
 
-// Three streams. Step k, with destinations of set k mod 2:
+// Three streams. Step k, in slab k mod 2:
 //
 //   plan        wait(graph k-2)  copies ...        record ---+
 //   admissions  wait(graph k-2)  copies ...        record ---+   (steps that admit requests)
 //   graph                                          wait <----+  graph k  record
 //
-// The copies of a step that admits requests go out on two streams: block tables, sampling
-// parameters and seeds on `admissions`, as in engines whose scheduler prepares new requests beside
-// the running batch; so a mirror's copies change streams from step to step.
+// In a step that admits requests some copies, or the one of a packed step, go out on `admissions`:
+// so what is known of a slab follows it from stream to stream.
 //
 // Every graph takes a snapshot of what it read. When a step is retired, all of that is compared
 // with an image that was computed without the library.
 class Pipeline {
  public:
-  // `machine` and `staging` outlive it.
+  // All but `options` outlive it.
   static Expected<std::unique_ptr<Pipeline>> Create(Machine& machine, const StepShape& shape,
-                                                    const Destinations& destinations,
+                                                    const StepSlabs& slabs,
                                                     const PipelineOptions& options);
 
   // Stages one step and launches its graph; retires the oldest step when `run_ahead` are in flight,
@@ -74,11 +75,12 @@ class Pipeline {
     Event done;
   };
 
-  Pipeline(Machine& machine, const StepShape& shape, const Destinations& destinations,
+  Pipeline(Machine& machine, const StepShape& shape, const StepSlabs& slabs,
            const PipelineOptions& options, const Stream& plan, const Stream& admissions,
            const Stream& graph);
   Expected<void> AddFlight();
 
+  uint32_t SlabOf(uint64_t step) const { return static_cast<uint32_t>(step % options_.slabs); }
   Flight& FlightOf(uint64_t step) { return flights_[step % flights_.size()]; }
   Expected<void> WaitForReaders(const Stream& stream);
   Expected<void> StageAll(const StepPlan& plan, const StepTensors& tensors, StepStaging& staging);
@@ -93,7 +95,7 @@ class Pipeline {
   Machine& machine_;
   Device& device_;
   const StepShape& shape_;
-  const Destinations& destinations_;
+  const StepSlabs& slabs_;
   const PipelineOptions options_;
   const Stream plan_stream_;
   const Stream admission_stream_;

@@ -4,26 +4,23 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "h2d/device/device.h"
-#include "h2d/device/device_ptr.h"
+#include "h2d/examples/replay/step_slabs.h"
 #include "h2d/examples/replay/step_staging.h"
 #include "h2d/stager/stager_options.h"
 
 namespace h2d::replay {
 
-// A ring of `slots` pinned buffers of `slot_bytes` bytes that are reused in turn. The bug: nobody
-// waits until the device has read a buffer.
+// A ring of `slots` pinned buffers with room for the largest tensor, reused in turn. The bug:
+// nobody waits until the device has read a buffer.
 Expected<std::unique_ptr<StepStaging>> NewRingWithoutWait(const std::shared_ptr<Device>& device,
-                                                          std::span<const Destination> destinations,
-                                                          uint32_t slots, uint64_t slot_bytes);
+                                                          const StepSlabs& slabs, uint32_t slots);
 
 // Skips a tensor that is equal to what was last sent for it. The bug: it remembers one content for
-// all `per_set` destinations that take turns, where each holds what was sent one turn earlier.
+// all slabs, which take turns and so hold what was sent one turn earlier.
 Expected<std::unique_ptr<StepStaging>> NewStagingWithSharedMirror(
-    const std::shared_ptr<Device>& device, std::span<const Destination> destinations,
-    size_t per_set, const StagerOptions& options);
+    const std::shared_ptr<Device>& device, const StepSlabs& slabs, const StagerOptions& options);
 
 }  // namespace h2d::replay
 

@@ -55,13 +55,26 @@ TEST(ProgramTest, TheShippedTraceIsFoundAndReplayed) {
   EXPECT_EQ(outcome.text.find('\r'), std::string::npos) << "progress shown without a terminal";
 }
 
-TEST(ProgramTest, ComparingShowsBothRuns) {
-  ExpectOutcome("--requests=40 --compare", 0, "without");
-  ExpectOutcome("--requests=40 --compare --device=host", 0, "40 requests on host memory");
+TEST(ProgramTest, ComparingShowsEveryWayToStageInOneTable) {
+  for (const std::string device : {"fake", "host"}) {
+    const Outcome outcome = RunProgram("--requests=40 --compare --device=" + device);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    const std::string time = device == "fake" ? "simulated time to stage" : "host time to stage";
+    for (const std::string& part : {std::string(" separate  separate-mirrored "),
+                                    std::string(" packed  packed-mirrored\n"), time}) {
+      EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
+    }
+  }
+}
+
+TEST(ProgramTest, AWayToStageCanBeChosen) {
+  ExpectOutcome("--requests=40", 0, " packed-mirrored\n");
+  ExpectOutcome("--requests=40 --staging=separate-mirrored", 0, " separate-mirrored\n");
 }
 
 TEST(ProgramTest, APlantedBugExitsWithOneAndATimeLine) {
-  for (const char* plant : {"no-wait", "late-record", "war", "stale-mirror"}) {
+  for (const char* plant :
+       {"late-record", "war", "one-slab", "graph-writes", "no-wait", "stale-mirror"}) {
     ExpectOutcome("--requests=40 --plant=" + std::string(plant), 1, "The device's last operations");
   }
 }
@@ -69,6 +82,7 @@ TEST(ProgramTest, APlantedBugExitsWithOneAndATimeLine) {
 TEST(ProgramTest, WhatCannotRunExitsWithTwoAndSaysWhy) {
   ExpectOutcome("--no-such-flag", 2, "There is no flag --no-such-flag");
   ExpectOutcome("--max-batch=none", 2, "--max-batch is \"none\"");
+  ExpectOutcome("--compare --staging=packed", 2, "--staging and --compare do not go together");
   ExpectOutcome("--trace=/nonexistent.csv", 2, "/nonexistent.csv\" cannot be read: No such file");
   const std::string bad = WriteFile("bad.csv", std::string(kHeader) + "2023-11-16 18:17:03,x,1");
   ExpectOutcome("--trace=" + bad, 2, bad + ":2: ContextTokens is \"x\"");

@@ -6,8 +6,9 @@
 
 namespace h2d::replay {
 
-Progress::Progress(uint32_t requests)
-    : requests_(requests),
+Progress::Progress(std::string_view name, uint32_t requests)
+    : name_(name),
+      requests_(requests),
       is_terminal_(isatty(STDERR_FILENO) != 0),
       next_(std::chrono::steady_clock::now()) {}
 
@@ -20,7 +21,7 @@ void Progress::Show(uint32_t requests_done) {
   next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   shown_ = true;
   std::fprintf(
-      stderr, "\r\033[K%u of %u requests done (%u %%)", requests_done, requests_,
+      stderr, "\r\033[K%s: %u of %u requests done (%u %%)", name_.c_str(), requests_done, requests_,
       requests_ == 0 ? 100 : static_cast<unsigned>(uint64_t{100} * requests_done / requests_));
   std::fflush(stderr);
 }

@@ -4,13 +4,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace h2d::replay {
 
 // Writes to standard error, ten times a second at most, and only when that is a terminal.
 class Progress {
  public:
-  explicit Progress(uint32_t requests);
+  // `name` is of the run.
+  Progress(std::string_view name, uint32_t requests);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -18,6 +21,7 @@ class Progress {
   void Show(uint32_t requests_done);
 
  private:
+  const std::string name_;
   const uint32_t requests_;
   const bool is_terminal_;
   bool shown_ = false;

@@ -5,45 +5,54 @@
 #include <memory>
 #include <utility>
 
-#include "h2d/examples/replay/destinations.h"
-#include "h2d/examples/replay/library_staging.h"
+#include "h2d/examples/replay/packed_staging.h"
 #include "h2d/examples/replay/pipeline.h"
 #include "h2d/examples/replay/planted_staging.h"
+#include "h2d/examples/replay/separate_staging.h"
 #include "h2d/examples/replay/step_shape.h"
+#include "h2d/examples/replay/step_slabs.h"
 #include "h2d/examples/replay/step_tensors.h"
 
 namespace h2d::replay {
 namespace {
 
-uint64_t LargestImage(const Destinations& destinations) {
-  uint64_t bytes = 0;
-  for (const Destination& destination : destinations.all()) {
-    bytes = std::max(bytes, destination.count * destination.element_bytes);
-  }
-  return bytes;
+// A ring that begins with one small slot and grows when it has to.
+StagerOptions RingOptions(uint32_t slots, uint64_t slab_bytes) {
+  StagerOptions options;
+  options.slot_bytes = uint64_t{4} << 10;
+  options.initial_slots = 1;
+  options.max_slots = slots;
+  options.max_pinned_bytes = std::max(options.max_pinned_bytes, 8 * slab_bytes);
+  return options;
 }
 
-Expected<std::unique_ptr<StepStaging>> MakeStaging(Machine& machine,
-                                                   const Destinations& destinations,
+Expected<std::unique_ptr<StepStaging>> MakeStaging(Machine& machine, const StepSlabs& slabs,
                                                    const ReplayOptions& options) {
   const std::shared_ptr<Device>& device = machine.device();
-  const uint64_t largest = LargestImage(destinations);
-  const StagerOptions ring = RingOptions(options.slots, largest);
-  switch (options.plant) {
-    case Plant::kNoWait:
-      return NewRingWithoutWait(device, destinations.all(), options.slots, largest);
-    case Plant::kStaleMirror:
-      return NewStagingWithSharedMirror(device, destinations.all(), destinations.per_set(), ring);
-    default:
-      return options.mirrors ? NewMirroredStaging(device, destinations.all(), ring)
-                             : NewPlainStaging(device, destinations.all(), ring);
+  const StagingWay way = IsStagedByHand(options.plant) ? StagingWay::kSeparate : options.staging;
+  const uint32_t slots = options.slots > 0 ? options.slots : TooFewSlotsFor(way);
+  const StagerOptions ring = RingOptions(slots, slabs.fields().layout.slab_bytes());
+  if (options.plant == Plant::kNoWait) return NewRingWithoutWait(device, slabs, slots);
+  if (options.plant == Plant::kStaleMirror) return NewStagingWithSharedMirror(device, slabs, ring);
+  switch (way) {
+    case StagingWay::kSeparate:
+      return NewSeparateStaging(device, slabs, ring);
+    case StagingWay::kSeparateMirrored:
+      return NewSeparateMirroredStaging(device, slabs, ring);
+    case StagingWay::kPacked:
+      return NewPackedStaging(device, slabs, ring, options.writer);
+    case StagingWay::kPackedMirrored:
+      break;
   }
+  return NewPackedMirroredStaging(device, slabs, ring, options.writer);
 }
 
 PipelineOptions PipelineOptionsFor(Plant plant) {
   PipelineOptions options;
   options.wait_for_readers = plant != Plant::kWar;
   options.record_before_wait = plant != Plant::kLateRecord;
+  options.graph_clears_seeds = plant == Plant::kGraphWrites;
+  if (plant == Plant::kOneSlab) options.slabs = 1;
   return options;
 }
 
@@ -53,17 +62,18 @@ class Run {
   Run(std::span<const TraceRequest> trace, const ReplayOptions& options, Machine& machine)
       : options_(options), machine_(machine), scheduler_(trace, options.scheduler) {
     result_.machine = machine.name();
+    result_.simulated_time = machine.has_simulated_time();
     result_.requests = static_cast<uint32_t>(trace.size());
   }
 
   Expected<void> Steps(const StepShape& shape, const OnProgress& on_progress) {
-    Expected<Destinations> destinations =
-        Destinations::Allocate(machine_, shape, PipelineOptionsFor(options_.plant).sets);
-    if (!destinations) return ErrorOf(destinations);
-    Expected<std::unique_ptr<StepStaging>> staging = MakeStaging(machine_, *destinations, options_);
+    const PipelineOptions pipeline_options = PipelineOptionsFor(options_.plant);
+    Expected<StepSlabs> slabs = StepSlabs::Allocate(machine_, shape, pipeline_options.slabs);
+    if (!slabs) return ErrorOf(slabs);
+    Expected<std::unique_ptr<StepStaging>> staging = MakeStaging(machine_, *slabs, options_);
     if (!staging) return ErrorOf(staging);
     Expected<std::unique_ptr<Pipeline>> pipeline =
-        Pipeline::Create(machine_, shape, *destinations, PipelineOptionsFor(options_.plant));
+        Pipeline::Create(machine_, shape, *slabs, pipeline_options);
     if (!pipeline) return ErrorOf(pipeline);
     StepTensors tensors(options_.scheduler.block_size, shape.table_width, options_.seed);
     Expected<void> ok;
@@ -78,6 +88,7 @@ class Run {
       on_progress(Done());
     }
     Collect(**pipeline, **staging);
+    if (IsWrong(**pipeline)) result_.failure = WhatWentWrong(**pipeline, *slabs);
     return ok;
   }
 
@@ -98,10 +109,14 @@ class Run {
     result_.steps = pipeline.counts();
     result_.stager = staging.stats();
     result_.hazards = machine_.hazards();
-    if (!IsWrong(pipeline)) return;
-    result_.failure = pipeline.first_mismatch();
-    if (!result_.failure.empty()) result_.failure += "\n";
-    result_.failure += machine_.Explain();
+  }
+
+  std::string WhatWentWrong(const Pipeline& pipeline, const StepSlabs& slabs) const {
+    std::string text = pipeline.first_mismatch();
+    if (!text.empty()) text += "\n";
+    const std::string explained = machine_.Explain();
+    if (!explained.empty()) text += explained + "\n" + slabs.Legend();
+    return text;
   }
 
   const ReplayOptions& options_;

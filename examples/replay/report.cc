@@ -65,32 +65,37 @@ void AddSteps(Report& report) {
   report.Share("  with a full ring", &StepCounts::with_full_ring);
 }
 
+// Bytes between the fields of a slab travel with them, and so more may travel than was asked.
+uint64_t BytesSaved(const StagerStats& stats) {
+  return stats.bytes_asked - std::min(stats.bytes_sent, stats.bytes_asked);
+}
+
 void AddCopies(Report& report) {
   report.Count("copies asked", [](const ReplayResult& r) { return r.stager.copies_asked; });
   report.Count("  issued in full", [](const ReplayResult& r) { return r.stager.copies_issued; });
   report.Count("  trimmed", [](const ReplayResult& r) { return r.stager.copies_trimmed; });
   report.Count("  skipped", [](const ReplayResult& r) { return r.stager.copies_skipped; });
+  report.Count("  most of one step", [](const ReplayResult& r) { return r.steps.most_copies; });
   report.Add("bytes asked", [](const ReplayResult& r) { return BytesText(r.stager.bytes_asked); });
   report.Add("  sent", [](const ReplayResult& r) { return BytesText(r.stager.bytes_sent); });
   report.Add("  saved", [](const ReplayResult& r) {
-    return PercentText(r.stager.bytes_asked - r.stager.bytes_sent, r.stager.bytes_asked);
+    return PercentText(BytesSaved(r.stager), r.stager.bytes_asked);
   });
 }
 
-void AddHost(Report& report) {
-  report.Add("host time to stage a step, median",
+void AddHost(Report& report, bool simulated_time) {
+  const std::string time = simulated_time ? "simulated time" : "host time";
+  report.Add(time + " to stage a step, median",
              [](const ReplayResult& r) { return DurationText(Quantile(r.steps.staging_ns, 0.5)); });
   report.Add("  99 of 100 below", [](const ReplayResult& r) {
     return DurationText(Quantile(r.steps.staging_ns, 0.99));
   });
-  report.Add("slots in use, now / at most", [](const ReplayResult& r) {
-    return WithCommas(r.stager.slots_in_use) + " / " + WithCommas(r.stager.slots_in_use_most);
-  });
+  report.Count("slots in use at most",
+               [](const ReplayResult& r) { return r.stager.slots_in_use_most; });
   report.Count("  waits for a slot", [](const ReplayResult& r) { return r.stager.slot_waits; });
   report.Count("  growths", [](const ReplayResult& r) { return r.stager.growths; });
-  report.Add("  pinned bytes, now / at most", [](const ReplayResult& r) {
-    return BytesText(r.stager.pinned_bytes) + " / " + BytesText(r.stager.pinned_bytes_most);
-  });
+  report.Add("  pinned bytes at most",
+             [](const ReplayResult& r) { return BytesText(r.stager.pinned_bytes_most); });
 }
 
 void AddVerdict(Report& report) {
@@ -108,11 +113,11 @@ void AddVerdict(Report& report) {
 
 std::string ReportTable(std::span<const ReportColumn> columns) {
   Report report(columns);
-  if (columns.size() > 1) report.Titles();
+  report.Titles();
   AddRequests(report);
   AddSteps(report);
   AddCopies(report);
-  AddHost(report);
+  AddHost(report, columns.front().result->simulated_time);
   AddVerdict(report);
   return report.ToString();
 }

@@ -17,7 +17,7 @@ struct ReportColumn {
   const ReplayResult* result = nullptr;
 };
 
-// The figures of one run, or of several side by side.
+// The figures of one run, or of several on one kind of machine side by side.
 std::string ReportTable(std::span<const ReportColumn> columns);
 
 // A line for each of the first requests that can never fit, and how many there are beyond them;

@@ -22,14 +22,14 @@ inline std::vector<TraceRequest> SmallTrace() {
   return trace;
 }
 
-// Prompts longer than a step, preemptions, and a ring that fills.
+// Prompts longer than a step, preemptions, and changes that lie too far apart for one copy.
 inline ReplayOptions SmallOptions() {
   ReplayOptions options;
   options.scheduler.max_batch = 8;
   options.scheduler.max_batched_tokens = 64;
   options.scheduler.block_size = 4;
   options.scheduler.kv_blocks = 60;
-  options.slots = 18;
+  options.writer.cover_gap_bytes = 32;
   return options;
 }
 

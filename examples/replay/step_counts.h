@@ -2,6 +2,7 @@
 #ifndef H2D_EXAMPLES_REPLAY_STEP_COUNTS_H_
 #define H2D_EXAMPLES_REPLAY_STEP_COUNTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,9 +10,15 @@
 
 namespace h2d::replay {
 
+// Copies that travelled: each is one copy call of the device, or one batch.
+inline uint64_t CopiesOf(const StagerStats& stats) {
+  return stats.copies_issued + stats.copies_trimmed;
+}
+
 struct StepCounts {
   uint64_t steps = 0;
   uint32_t most_in_flight = 0;  // enqueued and seen not complete
+  uint64_t most_copies = 0;     // of one step: copy calls, or batches
 
   // Steps with at least one ...
   uint64_t with_skip = 0;
@@ -23,7 +30,9 @@ struct StepCounts {
   uint64_t verified_bytes = 0;
   uint64_t mismatches = 0;  // steps whose graph read a byte that it should not have
 
-  std::vector<uint64_t> staging_ns;  // the host's time in the staging calls, for each step
+  // For each step.
+  std::vector<uint64_t> bytes_sent;
+  std::vector<uint64_t> staging_ns;  // the host's time to stage it, by `Device::Now`
 
   // Counts one step, from what the stager did in it.
   void AddStep(const StagerStats& before, const StagerStats& after, uint64_t nanoseconds) {
@@ -32,6 +41,8 @@ struct StepCounts {
     with_trim += after.copies_trimmed > before.copies_trimmed ? 1 : 0;
     with_stream_wait += after.stream_waits > before.stream_waits ? 1 : 0;
     with_full_ring += after.slot_waits > before.slot_waits ? 1 : 0;
+    most_copies = std::max(most_copies, CopiesOf(after) - CopiesOf(before));
+    bytes_sent.push_back(after.bytes_sent - before.bytes_sent);
     staging_ns.push_back(nanoseconds);
   }
 };

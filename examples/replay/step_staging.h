@@ -3,13 +3,24 @@
 #define H2D_EXAMPLES_REPLAY_STEP_STAGING_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "h2d/device/error.h"
 #include "h2d/device/stream.h"
-#include "h2d/examples/replay/tensors.h"
+#include "h2d/examples/replay/step_tensors.h"
 #include "h2d/stager/stager_stats.h"
 
 namespace h2d::replay {
+
+// One step, as it is to be staged. A view.
+struct StepInputs {
+  uint32_t slab;  // where to
+  size_t graph;   // which will read it
+  const StepTensors& tensors;
+  const Stream& plan;
+  // Of what is prepared for new requests; `plan` itself in a step that admits none.
+  const Stream& admissions;
+};
 
 class StepStaging {
  public:
@@ -17,10 +28,9 @@ class StepStaging {
   StepStaging(const StepStaging&) = delete;
   StepStaging& operator=(const StepStaging&) = delete;
 
-  // Makes destination number `destination` hold `tensor`, its padding included, for whoever is
-  // ordered after this call on `stream`.
-  [[nodiscard]] virtual Expected<void> Stage(size_t destination, const TensorView& tensor,
-                                             const Stream& stream) = 0;
+  // Makes the slab hold the step's tensors, their padding included, for whoever is ordered after
+  // this call on both of the step's streams.
+  [[nodiscard]] virtual Expected<void> Stage(const StepInputs& step) = 0;
 
   // What happened so far.
   virtual StagerStats stats() const = 0;

@@ -23,6 +23,7 @@ void StepTensors::Fill(const StepPlan& plan) {
   query_starts_.assign(1, 0);
   seq_lens_.clear();
   block_tables_.clear();
+  block_counts_.clear();
   sampling_.clear();
   seeds_.clear();
   for (const RowPlan& row : plan.rows) {
@@ -46,8 +47,14 @@ void StepTensors::AddRow(const RowPlan& row) {
   seq_lens_.push_back(static_cast<int32_t>(row.computed + row.scheduled));
   block_tables_.insert(block_tables_.end(), row.blocks.begin(), row.blocks.end());
   block_tables_.insert(block_tables_.end(), table_width_ - row.blocks.size(), -1);
+  block_counts_.push_back(row.blocks.size());
   sampling_.push_back(SamplingOf(request_hash));
   seeds_.push_back(request_hash);
+}
+
+std::span<const int32_t> StepTensors::BlocksOf(uint64_t row) const noexcept {
+  if (row >= block_counts_.size()) return {};
+  return std::span(block_tables_).subspan(row * table_width_, block_counts_[row]);
 }
 
 TensorView StepTensors::View(TensorKind kind) const {

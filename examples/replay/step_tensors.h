@@ -3,6 +3,7 @@
 #define H2D_EXAMPLES_REPLAY_STEP_TENSORS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "h2d/examples/replay/scheduler.h"
@@ -20,8 +21,20 @@ class StepTensors {
 
   void Fill(const StepPlan& plan);
 
-  // Valid until the next `Fill`. The padding is what a graph ignores: token 0 at position 0 that
-  // is written to no slot (-1), rows of length 0 without blocks (-1).
+  // The values, here and below, are valid until the next `Fill`.
+  std::span<const int32_t> token_ids() const noexcept { return token_ids_; }
+  std::span<const int64_t> positions() const noexcept { return positions_; }
+  std::span<const int64_t> slot_mapping() const noexcept { return slot_mapping_; }
+  std::span<const int32_t> query_starts() const noexcept { return query_starts_; }
+  std::span<const int32_t> seq_lens() const noexcept { return seq_lens_; }
+  std::span<const SamplingParams> sampling() const noexcept { return sampling_; }
+  std::span<const uint64_t> seeds() const noexcept { return seeds_; }
+  // The blocks of the request in row `row`; none for a row beyond the batch.
+  std::span<const int32_t> BlocksOf(uint64_t row) const noexcept;
+
+  // Any of them, with what follows its values in a destination that is larger: what a graph
+  // ignores. Token 0 at position 0 that is written to no slot (-1), rows of length 0 without
+  // blocks (-1).
   TensorView View(TensorKind kind) const;
 
  private:
@@ -36,7 +49,8 @@ class StepTensors {
   std::vector<int64_t> slot_mapping_;
   std::vector<int32_t> query_starts_;
   std::vector<int32_t> seq_lens_;
-  std::vector<int32_t> block_tables_;
+  std::vector<int32_t> block_tables_;  // rows of `table_width_`
+  std::vector<size_t> block_counts_;   // of each row
   std::vector<SamplingParams> sampling_;
   std::vector<uint64_t> seeds_;
 };

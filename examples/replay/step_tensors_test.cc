@@ -57,6 +57,16 @@ TEST_F(StepTensorsTest, ARowOfTheBlockTableIsFilledUpWithNoBlock) {
             (std::vector<int32_t>{5, 8, 1, -1, 0, 2, 9, -1, 6, -1, -1, -1}));
 }
 
+TEST_F(StepTensorsTest, ARowHasItsRequestsBlocksAndNoneBeyondTheBatch) {
+  const auto blocks = [this](uint64_t row) {
+    const std::span<const int32_t> of_row = tensors_.BlocksOf(row);
+    return std::vector<int32_t>(of_row.begin(), of_row.end());
+  };
+  EXPECT_EQ(blocks(0), blocks7_);
+  EXPECT_EQ(blocks(2), blocks9_);
+  EXPECT_TRUE(blocks(3).empty());
+}
+
 TEST_F(StepTensorsTest, PaddingMeansNothingToAGraph) {
   EXPECT_EQ(Pad<int64_t>(tensors_, TensorKind::kSlotMapping), -1);
   EXPECT_EQ(Pad<int32_t>(tensors_, TensorKind::kBlockTables), -1);
