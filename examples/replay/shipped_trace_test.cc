@@ -35,7 +35,7 @@ TEST(ShippedTraceTest, ItIsTheWholeTrace) {
 TEST(ShippedTraceTest, ItsFirstMinutesMeetEverythingThatAStagerMustHandle) {
   Expected<std::vector<TraceRequest>> trace = ShippedTrace();
   ASSERT_TRUE(trace) << trace.error().message;
-  trace->resize(600);
+  trace->resize(300);
   for (const StagingWay way : {StagingWay::kPackedMirrored, StagingWay::kSeparateMirrored}) {
     SCOPED_TRACE(ToString(way));
     ReplayOptions options;
@@ -44,7 +44,7 @@ TEST(ShippedTraceTest, ItsFirstMinutesMeetEverythingThatAStagerMustHandle) {
     const Expected<ReplayResult> result = Replay(*trace, options, *machine, [](uint32_t) {});
     ASSERT_TRUE(result) << result.error().ToString();
     EXPECT_EQ(result->failure, "");
-    EXPECT_EQ(result->scheduling.finished, 600U);
+    EXPECT_EQ(result->scheduling.finished, 300U);
     EXPECT_EQ(result->steps.verified_steps, result->steps.steps);
     EXPECT_GE(result->steps.most_in_flight, 3U);
     EXPECT_GT(result->steps.with_trim, 0U);
