@@ -16,42 +16,48 @@ StepWriter& StepWriter::operator=(StepWriter&&) noexcept = default;
 StepWriter::~StepWriter() = default;
 
 // Fields are plain data: one that a caller made up must not reach beyond the image either.
-inline bool StepWriter::IsOf(const StepLayout& layout, const FieldAt& field) noexcept {
-  return field.layout == layout.id() && field.index < layout.fields().size() &&
-         field.element_bytes == layout.fields()[field.index].element_bytes;
+inline bool StepWriter::IsOf(const internal::StepState& state, const FieldAt& field) noexcept {
+  const auto shapes = state.image().shapes();
+  return field.layout == state.layout_id() && field.index < shapes.size() &&
+         field.element_bytes == shapes[field.index].element_bytes;
 }
 
 // The good case of `Check`, for every write of a step.
 inline bool StepWriter::Has(const FieldAt& field) const noexcept {
-  return state_ != nullptr && state_->core().alive() && IsOf(state_->layout(), field);
+  return state_ != nullptr && state_->core().alive() && IsOf(*state_, field);
 }
 
 Expected<void> StepWriter::Check(const FieldAt& field) const {
   if (state_ == nullptr) return FailedPrecondition("The step writer was moved from.");
   if (Expected<void> alive = state_->core().CheckAlive(); !alive) return alive;
-  const StepLayout& layout = state_->layout();
-  if (!IsOf(layout, field)) {
+  if (!IsOf(*state_, field)) {
     return InvalidArgument(
         "Field " + std::to_string(field.index) + " of layout " + std::to_string(field.layout) +
         " with elements of " + std::to_string(field.element_bytes) +
-        " bytes is no field of this writer's layout, " + std::to_string(layout.id()) + ".");
+        " bytes is no field of this writer's layout, " + std::to_string(state_->layout_id()) + ".");
   }
   return {};
+}
+
+Expected<void> StepWriter::DoesNotFit(const FieldAt& field, uint64_t row, uint64_t first,
+                                      uint64_t bytes) const {
+  const StepLayout::FieldInfo& info = state_->layout().fields()[field.index];
+  return InvalidArgument("Row " + std::to_string(row) + " of the field \"" + info.name +
+                         "\" cannot take " + std::to_string(bytes / field.element_bytes) +
+                         " values from element " + std::to_string(first) + " on: it has " +
+                         std::to_string(info.rows) + " rows of " +
+                         std::to_string(info.row_elements) + " elements.");
 }
 
 Expected<void> StepWriter::Write(const FieldAt& field, uint64_t row, uint64_t first,
                                  std::span<const std::byte> values, bool pad_rest) {
   if (!Has(field)) [[unlikely]]
     return Check(field);
-  const StepLayout::FieldInfo& info = state_->layout().fields()[field.index];
-  const uint64_t count = values.size() / field.element_bytes;
-  if (row >= info.rows || first > info.row_elements || count > info.row_elements - first) {
-    return InvalidArgument("Row " + std::to_string(row) + " of the field \"" + info.name +
-                           "\" cannot take " + std::to_string(count) + " values from element " +
-                           std::to_string(first) + " on: it has " + std::to_string(info.rows) +
-                           " rows of " + std::to_string(info.row_elements) + " elements.");
+  internal::StepImage& image = state_->image();
+  if (!image.shapes()[field.index].Takes(row, first, values.size())) [[unlikely]] {
+    return DoesNotFit(field, row, first, values.size());
   }
-  state_->image().Write({field.index, row, first * field.element_bytes}, values, pad_rest);
+  image.Write({field.index, row, first * field.element_bytes}, values, pad_rest);
   return {};
 }
 
@@ -143,7 +149,7 @@ Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint6
 }
 
 std::span<const std::byte> StepWriter::BytesOf(const FieldAt& field) const noexcept {
-  if (state_ == nullptr || !IsOf(state_->layout(), field)) return {};
+  if (state_ == nullptr || !IsOf(*state_, field)) return {};
   return state_->image().BytesOf(field.index);
 }
 

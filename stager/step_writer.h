@@ -216,9 +216,11 @@ class StepWriter {
     return EndEdit(field, *std::move(edited));
   }
 
-  static bool IsOf(const StepLayout& layout, const FieldAt& field) noexcept;
+  static bool IsOf(const internal::StepState& state, const FieldAt& field) noexcept;
   bool Has(const FieldAt& field) const noexcept;
   Expected<void> Check(const FieldAt& field) const;
+  Expected<void> DoesNotFit(const FieldAt& field, uint64_t row, uint64_t first,
+                            uint64_t bytes) const;
   Expected<void> Write(const FieldAt& field, uint64_t row, uint64_t first,
                        std::span<const std::byte> values, bool pad_rest);
   Expected<Edited> BeginEdit(const FieldAt& field);

@@ -9,40 +9,57 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(uint64_t);
 
-uint64_t LoadWord(const std::byte* from) noexcept {
-  uint64_t word;
-  std::memcpy(&word, from, kWord);
-  return word;
+// Which of the eight bytes of two words differ, as bits; a word's lowest address is its lowest byte
+// on every host that CUDA runs on.
+static_assert(std::endian::native == std::endian::little);
+uint64_t Differing(const std::byte* a, const std::byte* b) noexcept {
+  return LoadWord(a) ^ LoadWord(b);
+}
+uint64_t FirstByte(uint64_t differing) noexcept {
+  return static_cast<uint64_t>(std::countr_zero(differing)) / 8;
+}
+uint64_t BytesAbove(uint64_t differing) noexcept {
+  return static_cast<uint64_t>(std::countl_zero(differing)) / 8;
 }
 
 // The library's memcmp is the fastest comparison there is, but does not say where: equal chunks are
 // passed over with it, and the chunk that differs is looked at word by word.
 constexpr uint64_t kChunk = 256;
 
-// The offset of the first byte in which `a` and `b` differ, or `bytes`. A word's lowest address is
-// its lowest byte on every host that CUDA runs on.
-uint64_t FirstMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
-  static_assert(std::endian::native == std::endian::little);
-  if (bytes == 0 || std::memcmp(a, b, bytes) == 0) return bytes;
+// The offset of the first byte in which `a` and `b`, which differ, do: usually in the first word.
+uint64_t FindMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  if (bytes >= kWord) {
+    const uint64_t differing = Differing(a, b);
+    if (differing != 0) return FirstByte(differing);
+  }
   uint64_t at = 0;
   while (at + kChunk <= bytes && std::memcmp(a + at, b + at, kChunk) == 0) at += kChunk;
   for (; at + kWord <= bytes; at += kWord) {
-    const uint64_t differ = LoadWord(a + at) ^ LoadWord(b + at);
-    if (differ != 0) return at + static_cast<uint64_t>(std::countr_zero(differ)) / 8;
+    const uint64_t differing = Differing(a + at, b + at);
+    if (differing != 0) return at + FirstByte(differing);
   }
   while (at < bytes && a[at] == b[at]) ++at;
   return at;
 }
 
-// One past the last byte in which `a` and `b` differ, or 0.
+// The offset of the first byte in which `a` and `b` differ, or `bytes`.
+uint64_t FirstMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  return SameBytes(a, b, bytes) ? bytes : FindMismatch(a, b, bytes);
+}
+
+// One past the last byte in which `a` and `b` differ, usually in the last word, or 0.
 uint64_t MismatchEnd(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  if (bytes >= kWord) {
+    const uint64_t differing = Differing(a + bytes - kWord, b + bytes - kWord);
+    if (differing != 0) return bytes - BytesAbove(differing);
+  }
   uint64_t end = bytes;
   while (end >= kChunk && std::memcmp(a + end - kChunk, b + end - kChunk, kChunk) == 0) {
     end -= kChunk;
   }
   for (; end >= kWord; end -= kWord) {
-    const uint64_t differ = LoadWord(a + end - kWord) ^ LoadWord(b + end - kWord);
-    if (differ != 0) return end - static_cast<uint64_t>(std::countl_zero(differ)) / 8;
+    const uint64_t differing = Differing(a + end - kWord, b + end - kWord);
+    if (differing != 0) return end - BytesAbove(differing);
   }
   while (end > 0 && a[end - 1] == b[end - 1]) --end;
   return end;
@@ -79,7 +96,7 @@ void FillPattern(std::byte* to, uint64_t bytes, const std::byte* pad, uint32_t e
 
 }  // namespace
 
-void Fill(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept {
+void FillPadded(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept {
   const uint64_t values_end = std::min(span.end, image.value_bytes);
   if (span.begin < values_end) {
     std::memcpy(to, image.values + span.begin, values_end - span.begin);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace h2d::internal {
 
@@ -28,8 +29,34 @@ struct ImageBytes {
   constexpr uint64_t bytes() const noexcept { return value_bytes + pad_bytes; }
 };
 
+// `span` and what is missing to whole elements of `element` bytes. Elements are nearly always of a
+// power of two, and then no division is needed, which takes as long as comparing half a KiB.
+constexpr ByteSpan WholeElements(ByteSpan span, uint64_t element) noexcept {
+  const uint64_t mask = element - 1;
+  if ((element & mask) == 0) return {span.begin & ~mask, (span.end + mask) & ~mask};
+  return {span.begin - span.begin % element, span.end + (element - span.end % element) % element};
+}
+
+inline uint64_t LoadWord(const std::byte* from) noexcept {
+  uint64_t word;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+// Whether two runs of bytes are equal. What changed usually did so in its first word, too: then the
+// call is saved.
+inline bool SameBytes(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  if (bytes >= sizeof(uint64_t) && LoadWord(a) != LoadWord(b)) return false;
+  return bytes == 0 || std::memcmp(a, b, bytes) == 0;
+}
+
+void FillPadded(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept;
+
 // Writes the bytes of `span` of the image to `to`.
-void Fill(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept;
+inline void Fill(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept {
+  if (span.end > image.value_bytes) return FillPadded(image, span, to);
+  if (!span.empty()) std::memcpy(to, image.values + span.begin, span.bytes());
+}
 
 // From the first to the last byte in which the image and `held` differ within their first `bytes`
 // bytes; empty when they are equal there. Bits are compared (I4): 0.0 and -0.0 differ, NaNs of

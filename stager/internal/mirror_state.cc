@@ -67,9 +67,7 @@ ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {
   ByteSpan span = Difference(image, held_.get(), comparable);
   if (comparable < bytes) span = {span.empty() ? comparable : span.begin, bytes};
   if (span.empty()) return span;
-  const uint64_t element = image.element_bytes;
-  span.begin -= span.begin % element;
-  span.end += (element - span.end % element) % element;
+  span = WholeElements(span, image.element_bytes);
   if (bytes - span.bytes() < min_trim_bytes) span = {0, bytes};
   if (span.bytes() < bytes) MarkTrim(image, span);
   return span;

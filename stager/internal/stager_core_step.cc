@@ -24,6 +24,8 @@ void FillSpans(const std::byte* image, std::span<const ByteSpan> spans, std::byt
 // More spans than one batch call carries take several.
 Expected<void> StagerCore::EnqueueSpans(std::span<const ByteSpan> spans, DevicePtr slab,
                                         std::span<const std::byte> slot, const Stream& stream) {
+  if (spans.size() == 1) [[likely]]
+    return device_->CopyAsync(slab + spans[0].begin, slot.first(spans[0].bytes()), stream);
   std::array<CopyEntry, kMaxBatchEntries> entries;
   while (!spans.empty()) {
     const size_t count = std::min(spans.size(), entries.size());

@@ -29,7 +29,7 @@ Expected<StepImage> StepImage::Create(const StepLayout& layout) {
 }
 
 StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
-    : layout_(layout), bytes_(std::move(bytes)), first_row_(layout.fields().size()) {
+    : layout_(layout), bytes_(std::move(bytes)), shapes_(layout.fields().size()) {
   const auto& fields = layout.fields();
   std::vector<uint32_t> by_offset(fields.size());
   std::iota(by_offset.begin(), by_offset.end(), 0);
@@ -37,7 +37,12 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
             [&](uint32_t a, uint32_t b) { return fields[a].offset < fields[b].offset; });
   for (const uint32_t index : by_offset) {
     const StepLayout::FieldInfo& field = fields[index];
-    first_row_[index] = static_cast<uint32_t>(rows_.size());
+    shapes_[index] = Shape{.first_row = static_cast<uint32_t>(rows_.size()),
+                           .element_bytes = field.element_bytes,
+                           .rows = field.rows,
+                           .row_elements = field.row_elements,
+                           .pad = field.padded ? field.pad.data() : nullptr};
+    any_device_written_ = any_device_written_ || field.device_written;
     for (uint64_t row = 0; row < field.rows; ++row) {
       rows_.push_back(Row{.offset = field.offset + row * field.row_bytes(),
                           .bytes = field.row_bytes(),
@@ -50,52 +55,49 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
   spans_.reserve(2 * rows_.size());
 }
 
-void StepImage::Write(const Place& place, std::span<const std::byte> values, bool pad_rest) {
-  const StepLayout::FieldInfo& field = layout_.fields()[place.field];
-  const uint32_t index = first_row_[place.field] + static_cast<uint32_t>(place.row);
+void StepImage::WriteAnew(const Place& place, std::span<const std::byte> values, bool pad_rest) {
+  const Shape& field = shapes_[place.field];
+  const uint32_t index = field.first_row + static_cast<uint32_t>(place.row);
   Row& row = rows_[index];
   ImageBytes image{.values = values.data(),
                    .value_bytes = values.size(),
-                   .pad = field.pad.data(),
+                   .pad = field.pad,
                    .pad_bytes = 0,
                    .element_bytes = field.element_bytes};
-  if (pad_rest && field.padded) image.pad_bytes = row.bytes - place.first_byte - values.size();
+  if (pad_rest && field.pad != nullptr) {
+    image.pad_bytes = row.bytes - place.first_byte - values.size();
+  }
   const uint64_t begin = row.offset + place.first_byte;
   const ByteSpan asked{begin, begin + image.bytes()};
   if (asked.empty()) return;
-
-  // Bytes before the known span's start are unknown too, so only a write that starts within it is
-  // compared; that is every write but odd ones.
-  const bool comparable = !row.device_written && row.known.begin <= begin && begin < row.known.end;
-  const uint64_t compared = comparable ? std::min(asked.end, row.known.end) - begin : 0;
-  std::byte* const held = bytes_.get() + begin;
-  ByteSpan differs = Difference(image, held, compared);
-  if (compared < image.bytes()) {
-    differs = {differs.empty() ? compared : differs.begin, image.bytes()};
-  }
-  if (!differs.empty()) {
-    // Whole elements, as everything that travels.
-    differs.begin -= differs.begin % field.element_bytes;
-    differs.end += (field.element_bytes - differs.end % field.element_bytes) % field.element_bytes;
-    Fill(image, differs, held + differs.begin);
-    differs = {begin + differs.begin, begin + differs.end};
-  }
-  row.known = Touch(row.known, asked) ? Hull(row.known, asked) : asked;
   asked_bytes_ += asked.bytes();
-  Log({index, asked, differs});
+
+  const bool known = row.Knows(asked);
+  const ByteSpan differs =
+      known ? Difference(image, bytes_.get() + begin, image.bytes()) : Differing(row, asked, image);
+  if (differs.empty()) return Log({index, asked, {}});
+  // Whole elements, as everything that travels.
+  const ByteSpan elements = WholeElements(differs, field.element_bytes);
+  Fill(image, elements, bytes_.get() + begin + elements.begin);
+  if (!known) row.known = Touch(row.known, asked) ? Hull(row.known, asked) : asked;
+  pending_ = true;
+  Log({index, asked, {begin + elements.begin, begin + elements.end}});
 }
 
-// Elements written one by one become one entry.
-void StepImage::Log(const Written& written) {
-  if (!log_.empty() && log_.back().row == written.row &&
-      log_.back().asked.end == written.asked.begin) {
-    Written& last = log_.back();
-    last.asked.end = written.asked.end;
-    last.pending = Hull(last.pending, written.pending);
-    return;
-  }
-  if (log_.size() == log_.capacity()) MakeRoomInLog();
-  log_.push_back(written);
+// What `image` changes of a row that is not known in all of `asked`. Bytes before the known span's
+// start are unknown too, so only a write that starts within it is compared.
+ByteSpan StepImage::Differing(const Row& row, ByteSpan asked,
+                              const ImageBytes& image) const noexcept {
+  const bool comparable =
+      !row.device_written && row.known.begin <= asked.begin && asked.begin < row.known.end;
+  const uint64_t compared = comparable ? row.known.end - asked.begin : 0;
+  const ByteSpan differs = Difference(image, bytes_.get() + asked.begin, compared);
+  return {differs.empty() ? compared : differs.begin, image.bytes()};
+}
+
+void StepImage::Extend(Written& last, const Written& written) noexcept {
+  last.asked.end = written.asked.end;
+  last.pending = Hull(last.pending, written.pending);
 }
 
 // Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory. When
@@ -133,17 +135,19 @@ bool StepImage::Knows(uint32_t field) const noexcept {
 }
 
 void StepImage::Forget(uint32_t field) noexcept {
-  const uint32_t first = first_row_[field];
+  const uint32_t first = shapes_[field].first_row;
   const uint64_t end = first + layout_.fields()[field].rows;
   for (uint64_t row = first; row < end; ++row) rows_[row].known = {};
   for (Written& written : log_) {
     if (written.row >= first && written.row < end) written.pending = written.asked;
   }
+  pending_ = pending_ || !log_.empty();
 }
 
 void StepImage::ForgetAll() noexcept {
   for (Row& row : rows_) row.known = {};
   for (Written& written : log_) written.pending = written.asked;
+  pending_ = !log_.empty();
 }
 
 // Whether the device holds, or will be sent, the image's bytes in all of `span`.
@@ -155,7 +159,7 @@ bool StepImage::AllKnown(ByteSpan span) const noexcept {
     const uint64_t begin = std::max(span.begin, row->offset);
     const uint64_t end = std::min(span.end, row->offset + row->bytes);
     if (begin >= end) continue;
-    if (row->device_written || begin < row->known.begin || end > row->known.end) return false;
+    if (!row->Knows({begin, end})) return false;
   }
   return true;
 }
@@ -170,10 +174,22 @@ bool StepImage::MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept 
 
 std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
   spans_.clear();
+  if (!pending_) return spans_;
+  bool ascending = true;  // fields are usually written in the order in which they lie
   for (const Written& written : log_) {
-    if (!written.pending.empty()) spans_.push_back(written.pending);
+    if (written.pending.empty()) continue;
+    ascending = ascending && (spans_.empty() || spans_.back().begin <= written.pending.begin);
+    spans_.push_back(written.pending);
   }
-  std::sort(spans_.begin(), spans_.end(), [](ByteSpan a, ByteSpan b) { return a.begin < b.begin; });
+  if (!ascending) {
+    std::sort(spans_.begin(), spans_.end(),
+              [](ByteSpan a, ByteSpan b) { return a.begin < b.begin; });
+  }
+  JoinSpans(cover_gap_bytes);
+  return spans_;
+}
+
+void StepImage::JoinSpans(uint64_t cover_gap_bytes) {
   size_t kept = 0;
   for (size_t i = 1; i < spans_.size(); ++i) {
     ByteSpan& last = spans_[kept];
@@ -185,15 +201,17 @@ std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
     }
   }
   if (!spans_.empty()) spans_.resize(kept + 1);
-  return spans_;
 }
 
 void StepImage::MarkSent() noexcept {
-  for (const Written& written : log_) {
-    if (rows_[written.row].device_written) rows_[written.row].known = {};
+  if (any_device_written_) {
+    for (const Written& written : log_) {
+      if (rows_[written.row].device_written) rows_[written.row].known = {};
+    }
   }
   log_.clear();
   asked_bytes_ = 0;
+  pending_ = false;
 }
 
 }  // namespace h2d::internal

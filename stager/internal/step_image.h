@@ -27,6 +27,21 @@ class StepImage {
  public:
   static Expected<StepImage> Create(const StepLayout& layout);
 
+  // What every write of a step asks about a field, in half a cache line of its own.
+  struct Shape {
+    uint32_t first_row = 0;  // in `rows_`
+    uint32_t element_bytes = 0;
+    uint64_t rows = 0;
+    uint64_t row_elements = 0;
+    const std::byte* pad = nullptr;  // one element; null: the field has no padding
+
+    // Whether `bytes` bytes of whole elements from element `first` on lie within row `row`.
+    bool Takes(uint64_t row, uint64_t first, uint64_t bytes) const noexcept {
+      return row < rows && first <= row_elements && bytes <= (row_elements - first) * element_bytes;
+    }
+  };
+  std::span<const Shape> shapes() const noexcept { return shapes_; }
+
   // Where a write goes. `first_byte` counts from the row's start.
   struct Place {
     uint32_t field = 0;
@@ -36,7 +51,12 @@ class StepImage {
 
   // Writes whole elements at `place` and, when the field has padding and `pad_rest`, pads the row
   // behind them. Unchanged bytes cost one comparison. REQUIRES: the values fit the row.
-  void Write(const Place& place, std::span<const std::byte> values, bool pad_rest);
+  //
+  // Inline is what an unchanged step does for each of its fields: little beside that comparison.
+  [[gnu::always_inline]] void Write(const Place& place, std::span<const std::byte> values,
+                                    bool pad_rest) {
+    if (!Repeats(place, values, pad_rest)) WriteAnew(place, values, pad_rest);
+  }
 
   // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
   std::span<const std::byte> BytesOf(uint32_t field) const noexcept;
@@ -47,7 +67,7 @@ class StepImage {
   // How many elements of a row, from its start on, are values and not padding, as its writer says.
   uint64_t Count(uint32_t field, uint64_t row) const noexcept { return RowOf(field, row).count; }
   void SetCount(uint32_t field, uint64_t row, uint64_t count) noexcept {
-    rows_[first_row_[field] + row].count = count;
+    rows_[shapes_[field].first_row + row].count = count;
   }
 
   // The bytes of a row that are known or pending.
@@ -77,6 +97,10 @@ class StepImage {
     ByteSpan known;  // or pending; in the slab
     uint64_t count = 0;
     bool device_written = false;
+
+    bool Knows(ByteSpan span) const noexcept {
+      return !device_written && known.begin <= span.begin && span.end <= known.end;
+    }
   };
   struct Written {
     uint32_t row = 0;
@@ -87,20 +111,55 @@ class StepImage {
   StepImage(const StepLayout& layout, HostBytes bytes);
 
   const Row& RowOf(uint32_t field, uint64_t row) const noexcept {
-    return rows_[first_row_[field] + row];
+    return rows_[shapes_[field].first_row + row];
   }
-  void Log(const Written& written);
+
+  // Whether a write repeats, without padding, what its row is known to hold; then it is logged.
+  [[gnu::always_inline]] bool Repeats(const Place& place, std::span<const std::byte> values,
+                                      bool pad_rest) {
+    const Shape& field = shapes_[place.field];
+    const uint32_t index = field.first_row + static_cast<uint32_t>(place.row);
+    const Row& row = rows_[index];
+    const uint64_t begin = row.offset + place.first_byte;
+    const ByteSpan asked{begin, begin + values.size()};
+    const bool pads = pad_rest && field.pad != nullptr && asked.end != row.offset + row.bytes;
+    if (pads || !row.Knows(asked) ||
+        !SameBytes(bytes_.get() + begin, values.data(), values.size())) {
+      return false;
+    }
+    asked_bytes_ += asked.bytes();
+    Log({index, asked, {}});
+    return true;
+  }
+  void WriteAnew(const Place& place, std::span<const std::byte> values, bool pad_rest);
+
+  // Elements written one by one become one entry, and writes of nothing none.
+  void Log(const Written& written) {
+    if (written.asked.empty()) return;
+    if (!log_.empty() && log_.back().row == written.row &&
+        log_.back().asked.end == written.asked.begin) {
+      return Extend(log_.back(), written);
+    }
+    if (log_.size() == log_.capacity()) [[unlikely]]
+      MakeRoomInLog();
+    log_.push_back(written);
+  }
+  static void Extend(Written& last, const Written& written) noexcept;
+  ByteSpan Differing(const Row& row, ByteSpan asked, const ImageBytes& image) const noexcept;
   void MakeRoomInLog();
   bool AllKnown(ByteSpan span) const noexcept;
+  void JoinSpans(uint64_t cover_gap_bytes);
   bool MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept;
 
   StepLayout layout_;
   HostBytes bytes_;
-  std::vector<Row> rows_;            // by offset
-  std::vector<uint32_t> first_row_;  // of each field, in `rows_`
+  std::vector<Row> rows_;      // by offset
+  std::vector<Shape> shapes_;  // of each field
   std::vector<Written> log_;
   std::vector<ByteSpan> spans_;
   uint64_t asked_bytes_ = 0;
+  bool pending_ = false;             // whether any entry of the log is
+  bool any_device_written_ = false;  // whether any row is
 };
 
 }  // namespace h2d::internal

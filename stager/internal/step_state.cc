@@ -39,6 +39,7 @@ StepState::StepState(std::shared_ptr<StagerCore> core, const StepLayout& layout,
     : core_(std::move(core)),
       registry_(core_->registry()),
       layout_(layout),
+      layout_id_(layout.id()),
       slab_(slab),
       options_(options),
       image_(std::move(image)) {}

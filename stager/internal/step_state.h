@@ -34,7 +34,9 @@ class StepState {
   StagerCore& core() const noexcept { return *core_; }
   const StepLayout& layout() const noexcept { return layout_; }
   DevicePtr slab() const noexcept { return slab_; }
+  uint64_t layout_id() const noexcept { return layout_id_; }
   StepImage& image() noexcept { return image_; }
+  const StepImage& image() const noexcept { return image_; }
   CopyOrder& order() noexcept { return order_; }
 
   // Room for the largest field, to be edited before it is compared. Who takes it gives it back;
@@ -57,6 +59,7 @@ class StepState {
   const std::shared_ptr<StagerCore> core_;
   const std::shared_ptr<MirrorRegistry> registry_;
   const StepLayout layout_;
+  const uint64_t layout_id_;  // of `layout_`, asked for by every write
   const DevicePtr slab_;
   const StepWriterOptions options_;
   bool registered_ = false;
