@@ -18,6 +18,11 @@ bool DrainedAtOnce() {
   return NsSince(start) < 15'000;
 }
 
+const Contender& Beside(const std::vector<Contender>& contenders, const Contender& contender) {
+  const auto named = std::ranges::find(contenders, contender.beside, &Contender::name);
+  return named == contenders.end() ? contenders.front() : *named;
+}
+
 }  // namespace
 
 double NsSince(Clock::time_point start) {
@@ -43,11 +48,15 @@ void Compare(const std::string& title, std::vector<Contender> contenders, uint64
     }
   }
   std::printf("%s, loops of %llu\n", title.c_str(), static_cast<unsigned long long>(calls));
-  const double first = Quantile(contenders.front().ns, 0.5);
   for (const Contender& contender : contenders) {
+    const Contender& beside = Beside(contenders, contender);
     const double median = Quantile(contender.ns, 0.5);
-    std::printf("  %-58s %9.1f ns  x%.3f  %+8.1f ns  caught up %d\n", contender.name.c_str(),
-                median, median / first, median - first, contender.caught_up);
+    const double other = Quantile(beside.ns, 0.5);
+    std::printf("  %-58s %9.1f ns  x%.3f  %+8.1f ns  caught up %d", contender.name.c_str(), median,
+                median / other, median - other, contender.caught_up);
+    if (!contender.beside.empty()) std::printf("  beside %s", beside.name.c_str());
+    if (contender.note) std::printf("; %s", contender.note().c_str());
+    std::printf("\n");
   }
   std::fflush(stdout);
 }

@@ -19,15 +19,18 @@ double Quantile(std::vector<double> values, double q);
 
 struct Contender {
   std::string name;
-  std::function<void(uint64_t n)> call;  // `n` counts the calls of a loop
+  std::function<void(uint64_t n)> call;    // `n` counts the calls of a loop
+  std::string beside = {};                 // whom it is compared with; empty: the first contender
+  std::function<std::string()> note = {};  // printed behind the figures
   std::vector<double> ns = {};
   int caught_up = 0;  // after how many loops the device had nothing left to do
 };
 
 // Times the contenders in turn, in loops of `calls`, and prints the medians of `kLoops` loops
-// beside that of the first contender. The device is drained before each loop. "caught up n" says
-// after how many of the loops the device had done all of the work when the last call returned:
-// where it had not, a contender that bounds what is in flight may have been waiting for it.
+// beside that of the contender that each names. The device is drained before each loop. "caught up
+// n" says after how many of the loops the device had done all of the work when the last call
+// returned: where it had not, a contender that bounds what is in flight may have been waiting for
+// it.
 void Compare(const std::string& title, std::vector<Contender> contenders, uint64_t calls = 1000);
 
 }  // namespace h2d::bench

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,48 +20,83 @@ std::shared_ptr<PinnedStager> StagerOf(const Setting& s, uint64_t bytes, uint32_
                                               .max_pinned_bytes = uint64_t{128} << 20}));
 }
 
-// Slots lie one behind the other, as a ring for values of one size has them.
-void RawCopy(Setting& s, uint64_t n, const std::vector<int32_t>& values, uint64_t bytes) {
-  std::byte* const slot = static_cast<std::byte*>(s.pinned) + n % s.slots * bytes;
+// A ring of `slots` slots of `ring`, from which each copy takes the next, whatever still reads it.
+void RawCopy(const Setting& ring, uint64_t slots, uint64_t n, std::byte* there,
+             const std::vector<int32_t>& values) {
+  const uint64_t bytes = values.size() * sizeof(int32_t);
+  std::byte* const slot = ring.Slot(n % slots, bytes);
   std::memcpy(slot, values.data(), bytes);
-  Check(cudaMemcpyAsync(s.There(n), slot, bytes, cudaMemcpyHostToDevice, s.native), "A copy");
-  Check(cudaEventRecord(s.native_events[n % s.slots], s.native), "A record");
+  Check(cudaMemcpyAsync(there, slot, bytes, cudaMemcpyHostToDevice, ring.native), "A copy");
+  Check(cudaEventRecord(ring.native_events[n % slots], ring.native), "A record");
 }
 
 // Contenders with many slots have colder ones: the device has read them since, and the caches hold
-// other slots. So a ring is to be compared with one of its size.
-void CompareRings(Setting& s, Setting& wide, uint64_t bytes, uint64_t calls) {
-  std::vector<int32_t> values(bytes / 4, 1);
-  const auto stage = [&](const std::shared_ptr<PinnedStager>& stager) {
-    return [&, stager](uint64_t n) {
-      values[0] = static_cast<int32_t>(n);
-      Must(stager->Copy({DevicePtr(s.There(n)), bytes / 4, 4}, values, *s.stream));
-    };
-  };
-  OriginalRing original(bytes);
-  Compare(
-      "copies of " + std::to_string(bytes) + " B",
-      {{"raw: memcpy + cudaMemcpyAsync + cudaEventRecord, 64 slots",
-        [&](uint64_t n) { RawCopy(s, n, values, bytes); }},
-       {"raw, 1,024 slots", [&](uint64_t n) { RawCopy(wide, n, values, bytes); }},
-       {"backend: memcpy + CopyAsync + Record, 64 slots",
-        [&](uint64_t n) {
-          std::memcpy(s.Slot(n), values.data(), bytes);
-          Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n), bytes}, *s.stream));
-          Must(s.device->Record(s.events[n % s.slots], *s.stream));
-        }},
-       {"stager: Copy, 1,024 slots", stage(StagerOf(s, bytes, 1024, 1024))},
-       {"stager: Copy, 64 slots that may grow to 512", stage(StagerOf(s, bytes, 64, 512))},
-       {"stager: Copy, 8 slots that may grow to 64", stage(StagerOf(s, bytes, 8, 64))},
-       {"original: lock, wait for the next of 8 slots",
-        [&](uint64_t n) { original.Copy(s.There(n), values.data(), bytes, s.native); }},
-       {"cudaMemcpyAsync from pageable memory",
-        [&](uint64_t n) {
-          Check(cudaMemcpyAsync(s.There(n), values.data(), bytes, cudaMemcpyHostToDevice, s.native),
-                "A copy");
-        }}},
-      calls);
-}
+// other slots. So each ring is compared with a raw one of as many slots as it may have.
+class Rings {
+ public:
+  Rings(Setting& setting, const Setting& wide, uint64_t bytes)
+      : s_(setting), wide_(wide), bytes_(bytes), values_(bytes / 4, 1), original_(bytes) {}
+
+  void Compare(uint64_t calls) {
+    bench::Compare("copies of " + std::to_string(bytes_) + " B",
+                   {Raw(64), Raw(512), Raw(1024), Backend(), Stager(1024, 1024), Stager(64, 512),
+                    Stager(64, 64), Stager(8, 64), Original(), Pageable()},
+                   calls);
+  }
+
+ private:
+  static std::string RawName(uint64_t slots) {
+    return "raw calls, " + std::to_string(slots) + " slots";
+  }
+
+  Contender Raw(uint64_t slots) {
+    return {RawName(slots),
+            [this, slots](uint64_t n) { RawCopy(wide_, slots, n, s_.There(n), values_); }};
+  }
+
+  Contender Backend() {
+    return {"backend: memcpy + CopyAsync + Record, 64 slots", [this](uint64_t n) {
+              std::byte* const slot = s_.Slot(n, bytes_);
+              std::memcpy(slot, values_.data(), bytes_);
+              Must(s_.device->CopyAsync(DevicePtr(s_.There(n)), {slot, bytes_}, *s_.stream));
+              Must(s_.device->Record(s_.events[n % s_.slots], *s_.stream));
+            }};
+  }
+
+  Contender Stager(uint32_t initial, uint32_t most) {
+    const std::string grows =
+        initial < most ? " slots that may grow to " + std::to_string(most) : " slots";
+    const auto stager = StagerOf(s_, bytes_, initial, most);
+    return {"stager: Copy, " + std::to_string(initial) + grows,
+            [this, stager](uint64_t n) {
+              values_[0] = static_cast<int32_t>(n);
+              Must(stager->Copy({DevicePtr(s_.There(n)), bytes_ / 4, 4}, values_, *s_.stream));
+            },
+            RawName(most),
+            [stager] {
+              return "at most " + std::to_string(stager->stats().slots_in_use_most) + " in use";
+            }};
+  }
+
+  Contender Original() {
+    return {"original: lock, wait for the next of 8 slots",
+            [this](uint64_t n) { original_.Copy(s_.There(n), values_.data(), bytes_, s_.native); }};
+  }
+
+  Contender Pageable() {
+    return {"cudaMemcpyAsync from pageable memory", [this](uint64_t n) {
+              Check(cudaMemcpyAsync(s_.There(n), values_.data(), bytes_, cudaMemcpyHostToDevice,
+                                    s_.native),
+                    "A copy");
+            }};
+  }
+
+  Setting& s_;
+  const Setting& wide_;
+  const uint64_t bytes_;
+  std::vector<int32_t> values_;
+  OriginalRing original_;
+};
 
 // While a mirror lives, plain copies look whether they overlap it: after `CompareRings`.
 void CompareHits(Setting& s, uint64_t bytes) {
@@ -83,12 +119,12 @@ void CompareHits(Setting& s, uint64_t bytes) {
 }  // namespace
 
 void CompareCopies(Setting& setting) {
-  Setting wide(setting.device, 1024);
+  const Setting wide(setting.device, 1024);
   const std::vector<int32_t> few(64, 1);
-  KeepToNearCores([&](uint64_t n) { RawCopy(setting, n, few, 256); });
+  KeepToNearCores([&](uint64_t n) { RawCopy(wide, 64, n, setting.There(n), few); });
   for (const uint64_t bytes : {256, 4096, 65536}) {
-    CompareRings(setting, wide, bytes, 1000);
-    CompareRings(setting, wide, bytes, 50);
+    Rings(setting, wide, bytes).Compare(1000);
+    Rings(setting, wide, bytes).Compare(50);
     CompareHits(setting, bytes);
   }
 }

@@ -57,7 +57,7 @@ void CompareQuestions(Setting& s) {
 
 void CompareThreads(Setting& s) {
   const auto copy = [&](uint64_t n) {
-    Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n), 256}, *s.stream));
+    Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n, 256), 256}, *s.stream));
   };
   Compare("CopyAsync of 256 B by a thread that uses the device", {{"CopyAsync", copy}});
   std::thread([&] {
@@ -77,13 +77,14 @@ void CompareThreads(Setting& s) {
 void CompareBatches(Setting& s) {
   std::array<CopyEntry, 16> entries;
   for (uint64_t i = 0; i < entries.size(); ++i) {
-    entries[i] = {DevicePtr(s.There(i)), {s.Slot(i), 1024}};
+    entries[i] = {DevicePtr(s.There(i)), {s.Slot(i, 1024), 1024}};
   }
   Compare(
       "16 tensors of 1 KiB, pinned already, in the backend",
       {{"one copy of 16 KiB",
         [&](uint64_t n) {
-          Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n), 16 << 10}, *s.stream));
+          Must(s.device->CopyAsync(DevicePtr(s.There(n)), {s.Slot(n, 16 << 10), 16 << 10},
+                                   *s.stream));
         }},
        {"16 copies",
         [&](uint64_t) {

@@ -31,8 +31,10 @@ struct Setting {
 
   static constexpr uint64_t kMostBytes = 64 << 10;
 
-  std::byte* Slot(uint64_t n) const {
-    return static_cast<std::byte*>(pinned) + n % slots * kMostBytes;
+  // A slot of `bytes` bytes. They lie one behind the other, as a ring for values of one size has
+  // them: at a power of two apart they would all want the same few places of the caches.
+  std::byte* Slot(uint64_t n, uint64_t bytes) const {
+    return static_cast<std::byte*>(pinned) + n % slots * bytes;
   }
   std::byte* There(uint64_t n) const {
     return static_cast<std::byte*>(memory) + n % slots * kMostBytes;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kFields = 16;
 constexpr uint64_t kFieldBytes = 1024;
+constexpr uint64_t kStepBytes = kFields * kFieldBytes;
 
 using Values = std::array<std::vector<int32_t>, kFields>;
 
@@ -54,9 +55,9 @@ struct Packed {
 
 void RawPacked(Setting& s, uint64_t n, const Values& values) {
   for (uint64_t i = 0; i < kFields; ++i) {
-    std::memcpy(s.Slot(n) + i * kFieldBytes, values[i].data(), kFieldBytes);
+    std::memcpy(s.Slot(n, kStepBytes) + i * kFieldBytes, values[i].data(), kFieldBytes);
   }
-  Check(cudaMemcpyAsync(s.There(n), s.Slot(n), kFields * kFieldBytes, cudaMemcpyHostToDevice,
+  Check(cudaMemcpyAsync(s.There(n), s.Slot(n, kStepBytes), kStepBytes, cudaMemcpyHostToDevice,
                         s.native),
         "A copy");
   Check(cudaEventRecord(s.native_events[n % s.slots], s.native), "A record");
@@ -64,7 +65,7 @@ void RawPacked(Setting& s, uint64_t n, const Values& values) {
 
 void RawSeparate(Setting& s, uint64_t n, const Values& values) {
   for (uint64_t i = 0; i < kFields; ++i) {
-    std::byte* const slot = s.Slot(n) + i * kFieldBytes;
+    std::byte* const slot = s.Slot(n, kStepBytes) + i * kFieldBytes;
     std::memcpy(slot, values[i].data(), kFieldBytes);
     Check(cudaMemcpyAsync(s.There(i), slot, kFieldBytes, cudaMemcpyHostToDevice, s.native),
           "A copy");
@@ -75,7 +76,7 @@ void RawSeparate(Setting& s, uint64_t n, const Values& values) {
 void RawBatch(Setting& s, uint64_t n, const Values& values) {
   std::array<CopyEntry, kFields> entries;
   for (uint64_t i = 0; i < kFields; ++i) {
-    std::byte* const slot = s.Slot(n) + i * kFieldBytes;
+    std::byte* const slot = s.Slot(n, kStepBytes) + i * kFieldBytes;
     std::memcpy(slot, values[i].data(), kFieldBytes);
     entries[i] = {DevicePtr(s.There(i)), {slot, kFieldBytes}};
   }
@@ -85,7 +86,7 @@ void RawBatch(Setting& s, uint64_t n, const Values& values) {
 
 void CompareStep(Setting& s) {
   const std::shared_ptr<PinnedStager> stager = Must(PinnedStager::Create(
-      s.device, {.slot_bytes = kFields * kFieldBytes, .initial_slots = 64, .max_slots = 512}));
+      s.device, {.slot_bytes = kStepBytes, .initial_slots = 64, .max_slots = 64}));
   const std::array<Values, 2> versions = {AllOf(1), AllOf(2)};
   Values one = AllOf(3);
   Packed all(s, stager);
