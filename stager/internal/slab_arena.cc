@@ -64,6 +64,16 @@ bool SlabArena::Fits(uint64_t bytes) const noexcept {
   });
 }
 
+uint64_t SlabArena::RoomFor(uint64_t bytes) const noexcept {
+  const uint64_t wanted = BlocksOf(bytes);
+  uint64_t runs = 0;
+  for (const Slab& slab : slabs_) {
+    if (!slab.memory) continue;
+    for (const FreeRun& run : slab.free) runs += run.blocks / wanted;
+  }
+  return runs;
+}
+
 uint64_t SlabArena::idle_bytes() const noexcept {
   uint64_t bytes = 0;
   for (const Slab& slab : slabs_) {

@@ -40,6 +40,8 @@ class SlabArena {
   // A run of at least `bytes` bytes (not 0), or nothing when no slab has one.
   std::optional<BlockRun> Take(uint64_t bytes) noexcept;
   bool Fits(uint64_t bytes) const noexcept;
+  // How many runs of `bytes` bytes (not 0) could be taken.
+  uint64_t RoomFor(uint64_t bytes) const noexcept;
   void GiveBack(const BlockRun& run) noexcept;
   std::span<std::byte> BytesOf(const BlockRun& run, uint64_t bytes) const noexcept;
 

@@ -89,7 +89,7 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optiona
     bool has_slot = false;
     {
       MutexLock lock(mutex_);
-      swept_in_vain_ = false;
+      swept_ = Swept::kEnough;
       Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
       if (!taken) return taken;
       has_slot = *taken;

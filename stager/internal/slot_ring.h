@@ -55,8 +55,10 @@ struct CopyRef {
 // enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
 // from one counter between its copy and its record, and the stamps tell.
 //
-// A sweep that finds the device at work and frees few slots was not worth its questions: the ring
-// is small for how far the device is behind, and grows by a slot within its limits.
+// A sweep that frees few slots was not worth its questions. When the device is behind, the ring is
+// small for how far; when it is not, more slots would share the questions, as long as they are
+// small enough to stay in the caches. Either way the ring doubles within its limits, by sixteen
+// slots at most.
 //
 // A free slot keeps the memory that it had last, so that copies of one size in a row neither search
 // nor merge; whoever needs another size takes it back.
@@ -139,9 +141,16 @@ class SlotRing {
         StagerOptions::kMaxSlots;  // how far behind the oldest the next sweep asks first
   };
 
+  // What the last sweep that freed anything says about the ring's size.
+  enum class Swept : uint8_t {
+    kEnough,     // it was worth its questions
+    kFew,        // it freed few slots, although the device was not behind
+    kFewBehind,  // it freed few, because the device was behind
+  };
+
   // What the ring lacks to serve a request, decided under the lock, allocated outside it.
   struct Growth {
-    bool event = false;
+    uint32_t events = 0;
     uint64_t slab_bytes = 0;
     std::vector<PinnedBuffer> retired;  // idle slabs that make room; they die outside the lock
   };
@@ -163,6 +172,7 @@ class SlotRing {
   // that another library might replace.
   [[gnu::always_inline]] inline bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
   bool Refit(Slot& slot, uint64_t bytes) H2D_REQUIRES(mutex_);
   void GiveBackMemory(Slot& slot) H2D_REQUIRES(mutex_);
@@ -170,7 +180,8 @@ class SlotRing {
   std::optional<Growth> PlanGrowth(uint64_t bytes) H2D_REQUIRES(mutex_);
   bool MakeRoomForSlab(uint64_t bytes, Growth& growth) H2D_REQUIRES(mutex_);
   Expected<void> Grow(Growth growth);
-  void Commit(std::optional<Event> event, std::optional<PinnedBuffer> memory) H2D_REQUIRES(mutex_);
+  void CommitEvent(Event event) H2D_REQUIRES(mutex_);
+  void CommitSlab(PinnedBuffer memory) H2D_REQUIRES(mutex_);
 
   Expected<SlotRef> WaitForSlot(uint64_t bytes);
   Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
@@ -223,9 +234,9 @@ class SlotRing {
   // event of a held slot, which is its holder's.
   std::vector<Slot> slots_;
   uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
-  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);       // the last one freed is taken first
-  bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;         // of free slots
-  bool swept_in_vain_ H2D_GUARDED_BY(mutex_) = false;       // the last sweep freed few
+  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);  // the last one freed is taken first
+  bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;    // of free slots
+  Swept swept_ H2D_GUARDED_BY(mutex_) = Swept::kEnough;
   bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;          // until the device refuses a growth
   std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
   uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated

@@ -59,7 +59,7 @@ Expected<bool> SlotRing::Sweep(StreamId stream) {
   // Complete as far as was asked: further the next time.
   list->reach = **complete == 0 ? 2 * at[0] + 1 : at[**complete];
   const uint32_t freed = Complete(recorded[at[**complete]]);
-  swept_in_vain_ = **complete != 0 && freed < kWorthASweep;
+  if (freed < kWorthASweep) swept_ = **complete == 0 ? Swept::kFew : Swept::kFewBehind;
   return true;
 }
 

@@ -13,6 +13,13 @@ namespace {
 // on an H200), so one is larger only when one value is.
 constexpr uint64_t kMaxSlabBytes = uint64_t{1} << 20;
 
+// How many slots the ring grows by ahead of need, at most: so many events take the driver some tens
+// of microseconds.
+constexpr uint32_t kMaxSlotsAhead = 16;
+
+// Of slots up to this size a few dozen stay in a core's caches.
+constexpr uint64_t kSmallSlotBytes = 4096;
+
 }  // namespace
 
 Expected<void> SlotRing::Prepare() {
@@ -23,14 +30,14 @@ Expected<void> SlotRing::Prepare() {
     auto memory = device_.AllocatePinned(slots * slot);
     if (!memory) return ErrorOf(memory);
     MutexLock lock(mutex_);
-    Commit(std::nullopt, std::move(*memory));
+    CommitSlab(std::move(*memory));
     left -= slots;
   }
   for (uint32_t i = 0; i < options_.initial_slots; ++i) {
     auto event = device_.CreateEvent();
     if (!event) return ErrorOf(event);
     MutexLock lock(mutex_);
-    Commit(std::move(*event), std::nullopt);
+    CommitEvent(std::move(*event));
   }
   return {};
 }
@@ -40,25 +47,39 @@ Expected<void> SlotRing::Prepare() {
 std::optional<SlotRing::Growth> SlotRing::PlanGrowth(uint64_t bytes) {
   Growth growth;
   if (in_use_ >= options_.max_slots) return std::nullopt;
-  growth.event = free_.empty();
-  if (growth.event && events_made_ == slots_.size()) return std::nullopt;
+  growth.events = free_.empty() ? 1 : 0;
+  if (growth.events > 0 && events_made_ == slots_.size()) return std::nullopt;
   if (bytes > 0 && !arena_.Fits(bytes) && !MakeRoomForSlab(bytes, growth)) return std::nullopt;
   reserved_bytes_ += growth.slab_bytes;
   return growth;
 }
 
-// What to allocate besides a slot that was taken, because the last sweep was hardly worth it: one
-// slot more, and memory for it when none is unused. Never makes room by retiring a slab.
+// Whether more slots of `bytes` bytes would be worth their memory, by the last sweep.
+bool SlotRing::IsSmallFor(uint64_t bytes) const {
+  if (!grows_ahead_ || events_made_ >= options_.max_slots) return false;
+  return swept_ == Swept::kFewBehind || (swept_ == Swept::kFew && bytes <= kSmallSlotBytes);
+}
+
+// What to allocate besides a slot that was taken, because the last sweep was hardly worth it: as
+// many slots again, and memory for one more at least. Never makes room by retiring a slab.
 std::optional<SlotRing::Growth> SlotRing::PlanGrowthAhead(uint64_t bytes) {
-  if (!swept_in_vain_ || !grows_ahead_ || events_made_ >= options_.max_slots) return std::nullopt;
-  Growth growth{.event = true, .slab_bytes = 0, .retired = {}};
-  if (bytes > 0 && !arena_.Fits(bytes)) {
-    const uint64_t owned = arena_.pinned_bytes() + reserved_bytes_;
-    const uint64_t needed = InBlocks(bytes);
-    if (owned > options_.max_pinned_bytes || needed > options_.max_pinned_bytes - owned ||
-        !MakeRoomForSlab(bytes, growth)) {
-      return std::nullopt;
+  if (!IsSmallFor(bytes)) return std::nullopt;
+  Growth growth;
+  growth.events =
+      std::min({events_made_, kMaxSlotsAhead, uint32_t{options_.max_slots} - events_made_});
+  if (bytes > 0) {
+    uint64_t room = arena_.RoomFor(bytes);
+    if (room == 0) {
+      const uint64_t owned = arena_.pinned_bytes() + reserved_bytes_;
+      const uint64_t needed = InBlocks(bytes);
+      if (owned > options_.max_pinned_bytes || needed > options_.max_pinned_bytes - owned ||
+          !MakeRoomForSlab(bytes, growth)) {
+        return std::nullopt;
+      }
+      room = growth.slab_bytes / needed;
     }
+    // A slot without memory would take that of others.
+    growth.events = static_cast<uint32_t>(std::min<uint64_t>(growth.events, room));
   }
   reserved_bytes_ += growth.slab_bytes;
   Reached(Mark::kGrowthAhead);
@@ -92,13 +113,14 @@ bool SlotRing::MakeRoomForSlab(uint64_t bytes, Growth& growth) {
 
 Expected<void> SlotRing::Grow(Growth growth) {
   growth.retired.clear();
-  std::optional<Event> event;
+  std::vector<Event> events;
+  events.reserve(growth.events);
   std::optional<PinnedBuffer> memory;
   Expected<void> result;
-  if (growth.event) {
+  while (events.size() < growth.events && result) {
     auto made = device_.CreateEvent();
     if (made) {
-      event.emplace(std::move(*made));
+      events.push_back(std::move(*made));
     } else {
       result = ErrorOf(made);
     }
@@ -121,22 +143,23 @@ Expected<void> SlotRing::Grow(Growth growth) {
     Reached(streams_.empty() ? Mark::kGrowth : Mark::kGrowthUnderPressure);
     ++stats_.growths;
   }
-  Commit(std::move(event), std::move(memory));
+  // What was allocated is taken over also when the rest of a growth failed.
+  for (Event& event : events) CommitEvent(std::move(event));
+  if (memory) CommitSlab(std::move(*memory));
   NotifyWaiters();
   return result;
 }
 
-// Takes over what was allocated, also when the other half of a growth failed.
-void SlotRing::Commit(std::optional<Event> event, std::optional<PinnedBuffer> memory) {
-  // Several threads may have made events at once; one too many is destroyed.
-  if (event && events_made_ < slots_.size()) {
-    slots_[events_made_].event = std::move(event);
-    free_.push_back(events_made_++);
-  }
-  if (memory) {
-    arena_.AddSlab(std::move(*memory));
-    stats_.pinned_bytes_most = std::max(stats_.pinned_bytes_most, arena_.pinned_bytes());
-  }
+// Several threads may have made events at once; those too many are destroyed.
+void SlotRing::CommitEvent(Event event) {
+  if (events_made_ == slots_.size()) return;
+  slots_[events_made_].event = std::move(event);
+  free_.push_back(events_made_++);
+}
+
+void SlotRing::CommitSlab(PinnedBuffer memory) {
+  arena_.AddSlab(std::move(memory));
+  stats_.pinned_bytes_most = std::max(stats_.pinned_bytes_most, arena_.pinned_bytes());
 }
 
 }  // namespace h2d::internal
