@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "h2d/device/fake/fake_device.h"
+#include "h2d/device/fake/host_tasks.h"
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/device/host/host_device.h"
 
@@ -203,6 +204,39 @@ TEST_F(ReleaseQueueTest, OneOversizeSourceIsTakenWhenItsStreamHoldsNothing) {
   ExpectError(Push(b_, 5'000), ErrorCode::kUnavailable);
 }
 
+// one:   pushes small sources, one after the other ...........
+// other:     one that is taken only when its stream holds nothing
+TEST_F(ReleaseQueueTest, WhoWaitsAtALimitIsServedInTheOrderOfComing) {
+  Make({.flush_items = 1, .flush_bytes = 100, .max_bytes = 100});
+  std::vector<uint64_t> served;
+  const auto push = [&](uint64_t bytes) {
+    BusyFor(a_, milliseconds(1));
+    EXPECT_TRUE(Push(a_, bytes));
+    served.push_back(bytes);
+  };
+  push(60);
+  const auto pushes_small = [&] {
+    for (int i = 0; i < 20; ++i) push(60);
+  };
+  const auto ran =
+      RunTasks(*fake_, {pushes_small, [&] { push(5'000); }, pushes_small, pushes_small});
+  ASSERT_TRUE(ran) << ran.error().ToString();
+  const auto large = std::find(served.begin(), served.end(), 5'000);
+  EXPECT_LE(large - served.begin(), 8) << "at most a few came before it";
+}
+
+// A wait runs callbacks, and one of those must not wait for the wait that runs it.
+TEST_F(ReleaseQueueTest, ACallbackThatPushesDoesNotStandInTheLineOfItsOwnThread) {
+  Make({.flush_items = 1, .max_items = 2});
+  bool pushed = false;
+  ASSERT_TRUE(queue_->Push(HeldSource([&] { pushed = Push(a_).has_value(); }, 8), a_));
+  BusyFor(a_, milliseconds(1));
+  ASSERT_TRUE(Push(a_));
+  ASSERT_TRUE(Push(a_)) << "waits for the first";
+  EXPECT_TRUE(pushed);
+  EXPECT_LT(fake_->Now(), milliseconds(100));
+}
+
 // Scenario 30: a counter of 32 bits was full at 4 GiB.
 TEST_F(ReleaseQueueTest, BytesAreCountedIn64Bits) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
@@ -320,17 +354,71 @@ TEST_F(ReleaseQueueTest, ADueFlushOutlivesTheSuccessOfAnother) {
   EXPECT_FALSE(queue_->ShouldFlush(a_).value_or(true));
 }
 
-TEST_F(ReleaseQueueTest, AnEventThatFailsToAnswerHoldsBackItsOwnBatchOnly) {
+// a: [copy 1, event 1, busy, copy 2, event 2]    event 1 fails to answer once
+TEST_F(ReleaseQueueTest, AnEventThatFailsToAnswerKeepsItsSourcesAndIsAskedAgain) {
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  fake_->RunUntilIdle();
+  ASSERT_TRUE(fake_->Hold(a_));
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  faulty_->Inject({.kind = CallKind::kQuery, .call = faulty_->CallCount(CallKind::kQuery) + 1});
+  EXPECT_FALSE(queue_->Poll());
+  EXPECT_EQ(released(), 0);
+  Poll();
+  EXPECT_EQ(released(), 1);
+}
+
+TEST_F(ReleaseQueueTest, AYoungerEventStandsForABatchWhoseOwnFailsToAnswer) {
   for (int i = 0; i < 2; ++i) {
+    CopyAndPush(a_);
     ASSERT_TRUE(Push(a_));
     EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
   }
   fake_->RunUntilIdle();
   faulty_->Inject({.kind = CallKind::kQuery, .call = faulty_->CallCount(CallKind::kQuery) + 1});
-  EXPECT_FALSE(queue_->Poll());
-  EXPECT_EQ(released(), 1);
-  Poll();
+  EXPECT_FALSE(queue_->Poll()) << "the failure is told all the same";
   EXPECT_EQ(released(), 2);
+}
+
+// An event may be of no use for ever: one that was recorded into a capture that ended badly.
+TEST_F(ReleaseQueueTest, AFlushRecordsAnewWhatFailedToAnswer) {
+  CopyAndPush(a_);
+  ASSERT_TRUE(Push(a_));
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  EXPECT_EQ(Flush(a_), FlushOutcome::kNothing);
+  ASSERT_TRUE(fake_->Hold(a_));
+  faulty_->Inject({.kind = CallKind::kQuery, .call = faulty_->CallCount(CallKind::kQuery) + 1});
+  EXPECT_FALSE(queue_->Poll());
+  const FakeCounters before = fake_->counters();
+  EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+  EXPECT_EQ(fake_->counters().records, before.records + 1);
+  EXPECT_EQ(Poll(), 0U) << "the new event is behind what holds the stream";
+  ASSERT_TRUE(fake_->Release(a_));
+  fake_->RunUntilIdle();
+  EXPECT_EQ(Poll(), 2U);
+  EXPECT_EQ(released(), 1);
+}
+
+TEST_F(ReleaseQueueTest, APollTellsOneFailureWhateverTheNumberOfBatches) {
+  for (const Stream& stream : {a_, b_}) {
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(Push(stream));
+      EXPECT_EQ(Flush(stream), FlushOutcome::kFlushed);
+    }
+  }
+  fake_->RunUntilIdle();
+  faulty_->Inject({.kind = CallKind::kQuery, .span = FaultSpan::kForEver});
+  for (int i = 0; i < 2; ++i) {
+    const auto polled = queue_->Poll();
+    ASSERT_FALSE(polled);
+    EXPECT_EQ(polled.error().code, ErrorCode::kDevice);
+    EXPECT_EQ(queue_->stats().held_items, 6U);
+  }
+  faulty_->ClearFaults();
+  EXPECT_EQ(Poll(), 6U);
 }
 
 TEST_F(ReleaseQueueTest, AnErrorOfTheDeviceIsNoCompletion) {

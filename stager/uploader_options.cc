@@ -13,6 +13,12 @@ Unexpected Bad(const char* name, uint64_t value, const std::string& what) {
                          what + ".");
 }
 
+Expected<void> CheckTime(const char* name, std::chrono::nanoseconds time) {
+  if (time >= std::chrono::nanoseconds(0)) return {};
+  return InvalidArgument("The option " + std::string(name) + ", " + std::to_string(time.count()) +
+                         " ns, is negative.");
+}
+
 }  // namespace
 
 Expected<void> Validate(const UploaderOptions& options) {
@@ -27,6 +33,7 @@ Expected<void> Validate(const UploaderOptions& options) {
     return Bad("min_chunk_bytes", options.min_chunk_bytes,
                "is not between 1 and chunk_bytes, " + std::to_string(options.chunk_bytes));
   }
+  if (options.piece_bytes == 0) return Bad("piece_bytes", 0, "is too small");
   const auto chunk = RoundedUp(options.chunk_bytes, PinnedBuffer::kAlignment);
   if (!chunk || *chunk > options.max_pinned_bytes) {
     return Bad("chunk_bytes", options.chunk_bytes,
@@ -37,10 +44,8 @@ Expected<void> Validate(const UploaderOptions& options) {
     return Bad("ring_bytes", options.ring_bytes,
                "is above chunk_bytes, " + std::to_string(options.chunk_bytes));
   }
-  if (options.wait_timeout < std::chrono::nanoseconds(0)) {
-    return InvalidArgument("The option wait_timeout, " +
-                           std::to_string(options.wait_timeout.count()) + " ns, is negative.");
-  }
+  if (auto ok = CheckTime("wait_timeout", options.wait_timeout); !ok) return ok;
+  if (auto ok = CheckTime("awake_for", options.awake_for); !ok) return ok;
   return Validate(options.release);
 }
 

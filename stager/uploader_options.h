@@ -21,14 +21,24 @@ struct UploaderOptions {
   // whatever their size.
   StagingPolicy policy = StagingPolicy::Pipelined();
 
-  // Threads that read sources into chunks; made by the first upload that needs them. 0: the calling
-  // thread reads.
+  // Threads that read sources into chunks beside the calling thread; made by the first upload that
+  // wakes them.
   uint32_t threads = 8;
 
-  // The largest chunk, and the smallest that a source is divided into. Between the two, a source
-  // is divided so that all threads have several chunks to read.
+  // The largest chunk, and the smallest that a source is divided into. Between the two it is a
+  // sixteenth of the source, so that the copy of what was read runs beside the reading of the rest.
   uint64_t chunk_bytes = uint64_t{4} << 20;
-  uint64_t min_chunk_bytes = uint64_t{256} << 10;
+  uint64_t min_chunk_bytes = uint64_t{128} << 10;
+
+  // A chunk is read in pieces of this size, each by whichever thread comes first.
+  uint64_t piece_bytes = uint64_t{128} << 10;
+
+  // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,
+  // and who is awake still.
+  uint64_t wake_bytes = uint64_t{1} << 20;
+
+  // How long a thread that has nothing to read looks for it before it sleeps.
+  std::chrono::nanoseconds awake_for = std::chrono::microseconds(100);
 
   // How many chunks may be held or in flight at once, over all uploads; fewer when they would not
   // fit `max_pinned_bytes`. They are divided among the streams in use and one more, and a stream's
@@ -38,9 +48,8 @@ struct UploaderOptions {
   // How many bytes of pinned memory the uploader may own at once.
   uint64_t max_pinned_bytes = uint64_t{256} << 20;
 
-  // Memory up to this size is copied by the calling thread alone, through a slot of a ring: below
-  // it, waking threads costs more than they save.
-  uint64_t ring_bytes = uint64_t{1} << 20;
+  // Memory up to this size is copied by the calling thread alone, through one slot of a ring.
+  uint64_t ring_bytes = uint64_t{64} << 10;
 
   // How long an upload waits for a chunk before it fails with `kUnavailable`.
   std::chrono::nanoseconds wait_timeout = std::chrono::seconds(30);

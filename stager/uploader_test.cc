@@ -394,6 +394,9 @@ TEST_F(UploaderTest, TicketsThatNameNoUploadOfThisUploaderAreRefused) {
 }
 
 TEST_F(UploaderTest, NothingIsTouchedWhereNoPinnedMemoryCanBeHad) {
+  UploaderOptions options = Small();
+  options.min_chunk_bytes = 256;  // all that the ring has when it is made
+  Make(options);
   faulty_->Inject(OutOfMemory(faulty_->CallCount(CallKind::kAllocatePinned) + 1));
   ExpectFails(
       uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_), stream_),
@@ -402,7 +405,7 @@ TEST_F(UploaderTest, NothingIsTouchedWhereNoPinnedMemoryCanBeHad) {
 }
 
 TEST_F(UploaderTest, ASmallUploadThatWasRefusedDoesNotCallTheDestinationIncomplete) {
-  faulty_->Inject({.kind = CallKind::kInspect, .call = faulty_->CallCount(CallKind::kInspect) + 2});
+  faulty_->Inject({.kind = CallKind::kInspect, .call = faulty_->CallCount(CallKind::kInspect) + 1});
   ExpectFails(uploader_->Upload(NewDestination(100),
                                 UploadSource::Memory(std::span(pattern_).first(100)), stream_),
               ErrorCode::kDevice, false, {});
@@ -429,7 +432,7 @@ TEST_F(UploaderTest, ProgressMayStartAnUploadOfLargerChunks) {
                                         UploadSource::Memory(std::span(pattern_).first(4 * kChunk)),
                                         stream_, control);
   EXPECT_TRUE(ticket) << ticket.error().ToString();
-  EXPECT_EQ(nested, 2);
+  EXPECT_EQ(nested, 4);
 }
 
 // Scenario 19: here the file ends while it is read, in the third chunk.
@@ -552,6 +555,55 @@ TEST_F(UploaderTest, ProgressIsToldAndAStopIsObeyedBetweenChunks) {
   ExpectFails(uploader_->Upload(to, UploadSource::Memory(pattern_), stream_, control),
               ErrorCode::kUnavailable, false, {"before anything was enqueued"});
   ExpectChunksAreBack();
+}
+
+TEST_F(UploaderTest, AStopEndsAWaitForTheLimitOfSourcesThatTheDeviceReads) {
+  UploaderOptions options = Small();
+  options.release.flush_items = options.release.max_items = 1;
+  Make(options);
+  PinnedBuffer pinned = fake_->AllocatePinned(kChunk).value();
+  const Destination to = NewDestination(kChunk);
+  ASSERT_TRUE(fake_->Hold(stream_));
+  ASSERT_TRUE(uploader_->Upload(to, UploadSource::Memory(pinned.bytes()), stream_));
+  std::stop_source stop;
+  UploadControl control;
+  control.cancel = stop.get_token();
+  faulty_->SetHook(CallKind::kWaitAny, [&](uint64_t) { stop.request_stop(); });
+  ExpectFails(uploader_->Upload(to, UploadSource::Memory(pinned.bytes()), stream_, control),
+              ErrorCode::kUnavailable, false, {"told to stop", "1 sources of 4096 bytes"});
+  faulty_->SetHook(CallKind::kWaitAny, {});
+  EXPECT_LT(fake_->Now(), std::chrono::seconds(1));
+  ASSERT_TRUE(fake_->Release(stream_));
+  ASSERT_TRUE(uploader_->Upload(to, UploadSource::Memory(pinned.bytes()), stream_));
+  ASSERT_TRUE(fake_->SynchronizeStream(stream_));
+}
+
+// Of two chunks of memory the held stream has one in flight, and one whose records failed: its
+// share came back, its memory has not.
+TEST_F(UploaderTest, AStopEndsAWaitForMemoryThatAChunkIsToBeReadInto) {
+  UploaderOptions options = Small();
+  options.max_chunks = 2;
+  options.max_pinned_bytes = 2 * kChunk;
+  Make(options);
+  const Destination to = NewDestination(kChunk);
+  ASSERT_TRUE(fake_->Hold(stream_));
+  for (const uint64_t next : {1U, 2U}) {
+    faulty_->Inject(
+        {.kind = CallKind::kRecord, .call = faulty_->CallCount(CallKind::kRecord) + next});
+  }
+  const auto chunk = [&] { return UploadSource::Memory(std::span(pattern_).first(kChunk)); };
+  ExpectFails(uploader_->Upload(to, chunk(), stream_), ErrorCode::kDevice, true, {});
+  ASSERT_TRUE(uploader_->Upload(to, chunk(), stream_));
+  std::stop_source stop;
+  UploadControl control;
+  control.cancel = stop.get_token();
+  faulty_->SetHook(CallKind::kWaitAny, [&](uint64_t) { stop.request_stop(); });
+  const Stream other = fake_->NewStream("other");
+  ExpectFails(uploader_->Upload(NewDestination(kChunk), chunk(), other, control),
+              ErrorCode::kUnavailable, false, {"told to stop"});
+  faulty_->SetHook(CallKind::kWaitAny, {});
+  EXPECT_LT(fake_->Now(), std::chrono::seconds(1));
+  ASSERT_TRUE(fake_->Release(stream_));
 }
 
 TEST_F(UploaderTest, AFailedCopySaysThatTheDestinationIsIncomplete) {

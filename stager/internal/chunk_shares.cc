@@ -53,6 +53,7 @@ bool ChunkShares::Take(Upload& upload) {
   const auto streams = static_cast<uint32_t>(streams_.size());
   const uint32_t of_stream = std::max(max_chunks_ / (streams + 1), 1U);
   const uint32_t of_upload = std::max(of_stream / use.uploads, 1U);
+  upload.part = of_upload;
   if (in_use_ >= max_chunks_ || use.in_use >= of_stream || upload.in_use >= of_upload) return false;
   ++in_use_;
   ++use.in_use;
@@ -102,13 +103,26 @@ Expected<void> ChunkShares::WaitToTake(Upload& upload, uint64_t bytes,
 
 void ChunkShares::GiveBack(Upload& upload) noexcept { Uncount(upload); }
 
-void ChunkShares::InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream) {
+void ChunkShares::InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream, bool more) {
   const ReleaseCore::Named named{.id = upload->stream, .capturing = false};
   auto counted = tracker_.Reserve(named, stream, 0);
   if (!counted) return Uncount(*upload);  // not reached: there is no limit
+  HeldSource share([this, upload] { Uncount(*upload); }, 0);
+  uint32_t part = 0;
+  {
+    MutexLock lock(mutex_);
+    part = upload->part;
+  }
+  if (more && ++upload->unrecorded < part / 4)
+    return tracker_.PushOpen(std::move(share), upload->stream, 0);
+  upload->unrecorded = 0;
   // A failed record lets it go.
-  static_cast<void>(tracker_.PushAndFlush(HeldSource([this, upload] { Uncount(*upload); }, 0),
-                                          upload->stream, stream, 0));
+  static_cast<void>(tracker_.PushAndFlush(std::move(share), upload->stream, stream, 0));
+}
+
+void ChunkShares::Record(Upload& upload, const Stream& stream) {
+  if (std::exchange(upload.unrecorded, 0) == 0) return;
+  static_cast<void>(tracker_.FlushKnown(upload.stream, stream));
 }
 
 }  // namespace h2d::internal

@@ -22,6 +22,8 @@ namespace h2d::internal {
 // uploads. So a stream that stands still keeps its share and no more, whatever the number of
 // uploads that went onto it. Each upload may use one chunk at least, when there is one.
 //
+// One event may stand for several chunks of an upload, up to a quarter of its part.
+//
 // Thread-safe.
 class ChunkShares {
  public:
@@ -32,7 +34,9 @@ class ChunkShares {
   // One upload's part, between `Join` and `Leave`; its chunks in flight may outlast it.
   struct Upload {
     StreamId stream = 0;
-    uint32_t in_use = 0;  // guarded by the mutex of the shares
+    uint32_t in_use = 0;      // guarded by the mutex of the shares
+    uint32_t part = 1;        // the same: how many it may use, as far as is known
+    uint32_t unrecorded = 0;  // chunks enqueued since its last record; the upload's thread's
   };
   std::shared_ptr<Upload> Join(StreamId stream);
   void Leave(const std::shared_ptr<Upload>& upload) noexcept;
@@ -46,7 +50,9 @@ class ChunkShares {
                             const std::stop_token& cancel);
   void GiveBack(Upload& upload) noexcept;
   // The upload's chunk was enqueued, or may have been: it is in use until `stream` has come past.
-  void InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream);
+  // With `more`, others of the upload follow, and its record may be theirs; `Record` ends that.
+  void InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream, bool more = false);
+  void Record(Upload& upload, const Stream& stream);
 
  private:
   struct StreamUse {

@@ -1,6 +1,7 @@
 #include "h2d/stager/internal/chunked_upload.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <string>
 
@@ -9,16 +10,21 @@
 namespace h2d::internal {
 namespace {
 
-// Each thread gets so many chunks of a source that is large enough: then copies run beside reads.
-constexpr uint64_t kChunksOfEachThread = 4;
+// Into so many chunks a source is divided that is neither small nor large: the copy of the last one
+// is all that is not hidden behind the reading.
+constexpr uint64_t kChunksOfASource = 16;
 // Sizes of chunks are multiples of it, so that chunks start where copies like to start.
 constexpr uint64_t kChunkUnitBytes = 4096;
+// At most; pieces are counted in 32 bits.
+constexpr uint64_t kPiecesOfAChunk = uint64_t{1} << 16;
+
+Unexpected Stopped() { return Unavailable("The upload was told to stop."); }
 
 }  // namespace
 
 uint64_t ChunkBytesOf(uint64_t bytes, const UploaderOptions& options) noexcept {
-  const uint64_t parts = kChunksOfEachThread * std::max(options.threads, 1U);
-  const uint64_t part = RoundedUp(bytes / parts + 1, kChunkUnitBytes).value_or(bytes);
+  const uint64_t part =
+      RoundedUp((bytes - 1) / kChunksOfASource + 1, kChunkUnitBytes).value_or(bytes);
   return std::clamp(part, options.min_chunk_bytes, options.chunk_bytes);
 }
 
@@ -39,17 +45,21 @@ ChunkedUpload::ChunkedUpload(const UploadTools& tools, const SourceReader& reade
       stream_(stream),
       control_(control),
       chunk_bytes_(ChunkBytesOf(reader.bytes(), tools.options)),
+      piece_bytes_(std::max(tools.options.piece_bytes, chunk_bytes_ / kPiecesOfAChunk + 1)),
       share_(tools.shares.Join(id)) {}
 
 ChunkedUpload::~ChunkedUpload() {
   DropAll();
+  // Nobody may use the stream afterwards, and the shares that wait for a record of it would stay.
+  tools_.shares.Record(*share_, stream_);
   tools_.shares.Leave(share_);
 }
 
 // Chunks that are being filled belong to the pool until it is done with them.
 void ChunkedUpload::DropAll() noexcept {
+  for (Chunk& chunk : filling_) tools_.pool.Cancel(chunk.job);
   while (!filling_.empty()) {
-    tools_.pool.Wait(filling_.front().job);
+    tools_.pool.Finish(filling_.front().job);
     filling_.pop_front();
     tools_.shares.GiveBack(*share_);
   }
@@ -62,18 +72,16 @@ Expected<void> ChunkedUpload::Run() {
 }
 
 Expected<void> ChunkedUpload::RunChunks() {
+  const bool wakes = reader_.bytes() >= tools_.options.wake_bytes;
   while (enqueued_ < reader_.bytes()) {
-    if (control_.cancel.stop_requested()) return Unavailable("The upload was told to stop.");
+    if (control_.cancel.stop_requested()) return Stopped();
     if (handed_out_ < reader_.bytes()) {
       const uint64_t bytes = std::min(chunk_bytes_, reader_.bytes() - handed_out_);
       auto lease = TakeChunk(bytes);
       if (!lease) return ErrorOf(lease);
       if (*lease) {
-        Chunk& chunk = filling_.emplace_back(std::move(**lease));
-        chunk.job.reader = &reader_;
-        chunk.job.at = handed_out_;
-        chunk.job.into = chunk.lease.bytes();
-        tools_.pool.Submit(chunk.job);
+        filling_.emplace_back(std::move(**lease), reader_, handed_out_, piece_bytes_);
+        tools_.pool.Submit(filling_.back().job, wakes);
         handed_out_ += bytes;
         continue;
       }
@@ -86,6 +94,7 @@ Expected<void> ChunkedUpload::RunChunks() {
 // A chunk, or nothing when there is none now and one is being filled, which will give one back.
 Expected<std::optional<SlotLease>> ChunkedUpload::TakeChunk(uint64_t bytes) {
   if (filling_.empty()) {
+    tools_.shares.Record(*share_, stream_);  // or this upload might wait for its own chunks
     auto taken =
         tools_.shares.WaitToTake(*share_, bytes, tools_.options.wait_timeout, control_.cancel);
     if (!taken) return ErrorOf(taken);
@@ -101,11 +110,26 @@ Expected<std::optional<SlotLease>> ChunkedUpload::TakeChunk(uint64_t bytes) {
 
 Expected<std::optional<SlotLease>> ChunkedUpload::AcquireFor(uint64_t bytes) {
   if (!filling_.empty()) return tools_.ring.TryAcquire(bytes);
-  auto lease = tools_.ring.Acquire(bytes);
+  auto lease = WaitForSlot(bytes);
   if (!lease && lease.error().code == ErrorCode::kResourceExhausted && ReviveRing())
-    lease = tools_.ring.Acquire(bytes);
-  if (!lease) return ErrorOf(lease);
-  return std::optional<SlotLease>(std::move(*lease));
+    return WaitForSlot(bytes);
+  return lease;
+}
+
+// In waits of the ring's own timeout, which is short: it knows of no stop.
+Expected<std::optional<SlotLease>> ChunkedUpload::WaitForSlot(uint64_t bytes) {
+  const std::chrono::nanoseconds timeout = tools_.options.wait_timeout;
+  const std::chrono::nanoseconds start = tools_.device.Now();
+  for (;;) {
+    auto lease = tools_.ring.Acquire(bytes);
+    if (lease) return std::optional<SlotLease>(std::move(*lease));
+    if (lease.error().code != ErrorCode::kUnavailable) return ErrorOf(lease);
+    if (control_.cancel.stop_requested()) return Stopped();
+    if (tools_.device.Now() - start >= timeout) {
+      return Unavailable("No memory for a chunk of " + std::to_string(bytes) +
+                         " bytes became free within " + std::to_string(timeout.count()) + " ns.");
+    }
+  }
 }
 
 // Chunks whose records failed keep the ring's memory until a later record on their stream. The ring
@@ -123,7 +147,7 @@ bool ChunkedUpload::ReviveRing() {
 
 // Sends the oldest chunk, which leaves `filling_` whatever happens.
 Expected<void> ChunkedUpload::Enqueue(Chunk& chunk) {
-  tools_.pool.Wait(chunk.job);
+  tools_.pool.Finish(chunk.job);
   if (!chunk.job.result) return chunk.job.result;
   const uint64_t bytes = chunk.job.into.size();
   const Destination destination{.ptr = to_ + enqueued_, .count = bytes, .element_bytes = 1};
@@ -135,7 +159,7 @@ Expected<void> ChunkedUpload::Enqueue(Chunk& chunk) {
     tools_.shares.GiveBack(*share_);
   } else {
     touched_ = true;
-    tools_.shares.InFlight(share_, stream_);
+    tools_.shares.InFlight(share_, stream_, sent && enqueued_ + bytes < reader_.bytes());
   }
   if (!sent) return ErrorOf(sent);
   enqueued_ += bytes;

@@ -34,10 +34,10 @@ uint64_t ChunkBytesOf(uint64_t bytes, const UploaderOptions& options) noexcept;
 // it was enqueued or may have been.
 Unexpected UploadError(const Error& error, uint64_t done, uint64_t total, bool touched);
 
-// The calling thread takes chunks, hands them to the pool to be filled, and enqueues them in the
-// order of the source. All calls of the device are made by it, and which they are does not depend
-// on how long the filling takes: as many chunks as may be are handed out before the oldest is
-// waited for.
+// The calling thread takes chunks, hands them to the pool to be filled, takes part in that, and
+// enqueues them in the order of the source. All calls of the device are made by it, and which they
+// are does not depend on how long the filling takes: as many chunks as may be are handed out before
+// the oldest is waited for.
 class ChunkedUpload {
  public:
   ChunkedUpload(const UploadTools& tools, const SourceReader& reader, DevicePtr to,
@@ -50,7 +50,8 @@ class ChunkedUpload {
 
  private:
   struct Chunk {
-    explicit Chunk(SlotLease taken) : lease(std::move(taken)) {}
+    Chunk(SlotLease taken, const SourceReader& reader, uint64_t at, uint64_t piece_bytes)
+        : lease(std::move(taken)), job(reader, at, lease.bytes(), piece_bytes) {}
     SlotLease lease;
     FillJob job;
   };
@@ -58,6 +59,7 @@ class ChunkedUpload {
   Expected<void> RunChunks();
   Expected<std::optional<SlotLease>> TakeChunk(uint64_t bytes);
   Expected<std::optional<SlotLease>> AcquireFor(uint64_t bytes);
+  Expected<std::optional<SlotLease>> WaitForSlot(uint64_t bytes);
   bool ReviveRing();
   Expected<void> Enqueue(Chunk& chunk);
   void DropAll() noexcept;
@@ -68,6 +70,7 @@ class ChunkedUpload {
   const Stream stream_;
   const UploadControl& control_;
   const uint64_t chunk_bytes_;
+  const uint64_t piece_bytes_;
   const std::shared_ptr<ChunkShares::Upload> share_;
   std::deque<Chunk> filling_;  // in the order of the source; elements stay where they are
   uint64_t handed_out_ = 0;    // bytes, from the start of the source

@@ -45,11 +45,14 @@ Expected<ReleaseCore::Named> ReleaseCore::Name(const Stream& stream) const {
   return Named{stream.id(), true};
 }
 
-bool ReleaseCore::TryReserve(StreamId id, const Stream& stream, uint64_t bytes) {
+// Nobody overtakes who waits, but callbacks: those who wait may be what they hold up.
+bool ReleaseCore::TryReserve(StreamId id, const Stream& stream, uint64_t bytes, uint64_t place) {
   MutexLock lock(mutex_);
   StreamQueue& queue =
       queues_.try_emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
           .first->second;
+  const bool first = queue.waiting.empty() || queue.waiting.front() == place;
+  if (!first && ReleaseOfThisThread() == nullptr) return false;
   const auto sum = CheckedSum(queue.bytes, bytes);
   const bool fits = queue.items < options_.max_items && sum && *sum <= options_.max_bytes;
   if (queue.items > 0 && !fits) return false;
@@ -58,6 +61,24 @@ bool ReleaseCore::TryReserve(StreamId id, const Stream& stream, uint64_t bytes) 
   ++stats_.held_items;
   stats_.held_bytes += bytes;
   return true;
+}
+
+uint64_t ReleaseCore::StandInLine(StreamId id, const Stream& stream) {
+  MutexLock lock(mutex_);
+  ++waiters_;
+  ++stats_.waits;
+  StreamQueue& queue =
+      queues_.try_emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
+          .first->second;
+  return queue.waiting.emplace_back(++last_number_);
+}
+
+void ReleaseCore::LeaveLine(StreamId id, uint64_t place) {
+  MutexLock lock(mutex_);
+  --waiters_;
+  std::erase(queues_.find(id)->second.waiting, place);
+  DropIfEmpty(id);
+  NotifyWaiters();  // whose turn it is now
 }
 
 Unexpected ReleaseCore::AtLimit(StreamId id, ErrorCode code, const char* why) {
@@ -72,36 +93,36 @@ Unexpected ReleaseCore::AtLimit(StreamId id, ErrorCode code, const char* why) {
                              ".");
 }
 
-Expected<void> ReleaseCore::Reserve(const Named& named, const Stream& stream, uint64_t bytes) {
-  if (TryReserve(named.id, stream, bytes)) [[likely]]
+Expected<void> ReleaseCore::Reserve(const Named& named, const Stream& stream, uint64_t bytes,
+                                    const std::stop_token& cancel) {
+  if (TryReserve(named.id, stream, bytes, 0)) [[likely]]
     return {};
   if (auto collected = Collect(named.id, named.id); !collected) return ErrorOf(collected);
-  if (TryReserve(named.id, stream, bytes)) return {};
+  if (TryReserve(named.id, stream, bytes, 0)) return {};
   if (named.capturing) {
     return AtLimit(named.id, ErrorCode::kResourceExhausted,
                    "and the stream is being captured, so that none can be flushed");
   }
-  {
-    MutexLock lock(mutex_);
-    ++waiters_;
-    ++stats_.waits;
-  }
-  Expected<void> result = WaitForRoom(named.id, stream, bytes);
-  MutexLock lock(mutex_);
-  --waiters_;
+  const uint64_t place = StandInLine(named.id, stream);
+  Expected<void> result = WaitForRoom(named.id, stream, bytes, place, cancel);
+  LeaveLine(named.id, place);
   return result;
 }
 
-Expected<void> ReleaseCore::WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes) {
+Expected<void> ReleaseCore::WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes,
+                                        uint64_t place, const std::stop_token& cancel) {
   const std::chrono::nanoseconds start = device_->Now();
+  const std::stop_callback wake(cancel, [this] { wakeup_.Notify(); });
   for (;;) {
     // Read before trying: whatever is released after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
     auto flushed = FlushKnown(id, stream);
     auto collected = Collect(id, id);
-    if (TryReserve(id, stream, bytes)) return {};
+    if (TryReserve(id, stream, bytes, place)) return {};
     if (!flushed) return ErrorOf(flushed);
     if (!collected) return ErrorOf(collected);
+    if (cancel.stop_requested())
+      return AtLimit(id, ErrorCode::kUnavailable, "and it was told to stop");
     const std::chrono::nanoseconds left = options_.wait_timeout - (device_->Now() - start);
     if (left <= std::chrono::nanoseconds(0)) {
       return AtLimit(id, ErrorCode::kUnavailable, "and none was released in time");
@@ -143,22 +164,54 @@ void ReleaseCore::Push(HeldSource&& source, StreamId id, const Stream& stream, u
 // Pushed and taken at once: no other thread's flush takes the source, and fails.
 Expected<void> ReleaseCore::PushAndFlush(HeldSource&& source, StreamId id, const Stream& stream,
                                          uint64_t reserved) {
+  std::vector<BatchRef> replaced;
   BatchRef batch;
   {
     MutexLock lock(mutex_);
     StreamQueue& queue = queues_.find(id)->second;
     Open(queue, std::move(source), reserved);
-    batch = TakeOpen(queue);
+    batch = TakeOpen(queue, replaced);
   }
-  return RecordAndPutBack(id, std::move(batch), stream);
+  auto recorded = RecordAndPutBack(id, std::move(batch), stream);
+  bool look = false;
+  {
+    MutexLock lock(mutex_);
+    const auto found = queues_.find(id);
+    look = found != queues_.end() && found->second.in_flight.size() >= found->second.look_at;
+  }
+  if (look) static_cast<void>(Collect(id, id));
+  return recorded;
 }
 
-ReleaseCore::BatchRef ReleaseCore::TakeOpen(StreamQueue& queue) {
+void ReleaseCore::PushOpen(HeldSource&& source, StreamId id, uint64_t reserved) {
+  MutexLock lock(mutex_);
+  Open(queues_.find(id)->second, std::move(source), reserved);
+}
+
+// Opens the batches whose events failed to answer, to be recorded anew, unless somebody waits for
+// one. Their events end with `replaced`, outside the lock.
+void ReleaseCore::TakeUnasked(StreamQueue& queue, std::vector<BatchRef>& replaced) {
+  for (auto at = queue.in_flight.begin(); at != queue.in_flight.end();) {
+    BatchRef& batch = *at;
+    if (!batch->unasked || batch.use_count() > 1) {
+      ++at;
+      continue;
+    }
+    for (Held& held : batch->sources) queue.open.push_back(std::move(held));
+    batch->sources.clear();
+    replaced.push_back(std::move(batch));
+    at = queue.in_flight.erase(at);
+  }
+}
+
+ReleaseCore::BatchRef ReleaseCore::TakeOpen(StreamQueue& queue, std::vector<BatchRef>& replaced) {
+  TakeUnasked(queue, replaced);
   if (queue.open.empty()) return nullptr;
   auto batch = std::make_shared<Batch>();
   batch->sources = std::exchange(queue.open, {});
   batch->oldest = batch->sources.front().number;
   for (const Held& held : batch->sources) batch->oldest = std::min(batch->oldest, held.number);
+  batch->taken = ++last_number_;
   queue.open_bytes = 0;
   queue.due = false;
   queue.recording.insert(batch->oldest);
@@ -188,7 +241,10 @@ void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
   queue.recording.erase(queue.recording.find(batch->oldest));
   if (recorded) {
     ++stats_.flushes;
-    queue.in_flight.push_back(std::move(batch));
+    const auto younger =
+        std::find_if(queue.in_flight.rbegin(), queue.in_flight.rend(),
+                     [&](const BatchRef& other) { return other->taken < batch->taken; });
+    queue.in_flight.insert(younger.base(), std::move(batch));
   } else {
     ++stats_.flushes_failed;
     queue.due = on_failed_record_ == OnFailedRecord::kKeep;
@@ -213,11 +269,12 @@ Expected<void> ReleaseCore::RecordAndPutBack(StreamId id, BatchRef batch, const 
 }
 
 Expected<FlushOutcome> ReleaseCore::FlushKnown(StreamId id, const Stream& stream) {
+  std::vector<BatchRef> replaced;
   BatchRef batch;
   {
     MutexLock lock(mutex_);
     const auto found = queues_.find(id);
-    if (found != queues_.end()) batch = TakeOpen(found->second);
+    if (found != queues_.end()) batch = TakeOpen(found->second, replaced);
   }
   if (batch == nullptr) return FlushOutcome::kNothing;
   if (auto recorded = RecordAndPutBack(id, std::move(batch), stream); !recorded)
@@ -268,7 +325,7 @@ void ReleaseCore::Uncount(StreamQueue& queue, uint64_t items, uint64_t bytes) {
 
 void ReleaseCore::DropIfEmpty(StreamId id) {
   const auto found = queues_.find(id);
-  if (found->second.items == 0) queues_.erase(found);
+  if (found->second.items == 0 && found->second.waiting.empty()) queues_.erase(found);
 }
 
 void ReleaseCore::NotifyWaiters() {

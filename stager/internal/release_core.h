@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -29,7 +30,12 @@ namespace h2d::internal {
 // limits changes only at both ends: at the reservation and at the release.
 //
 // An event is recorded after every push of its batch, which came after the copy calls; so whatever
-// the order in which threads put batches in flight, each event stands for its own batch.
+// the order in which threads put batches in flight, each event stands for its own batch, and for
+// all that were taken before it on its stream: a completed one ends them all. So a batch whose own
+// event fails to answer, which keeps its sources, ends with a younger one; and a flush takes it
+// along to stand for it with a new event.
+//
+// Who waits at a limit waits in line: first come, first served.
 //
 // Only calls that name a stream use it, and those that flush all: whoever captures or destroys a
 // stream knows of its own calls, not of other threads' calls that concern other streams.
@@ -50,18 +56,23 @@ class ReleaseCore {
   };
   Expected<Named> Name(const Stream& stream) const;
 
-  // Counts `bytes` and one item for the stream, or waits until it can.
-  Expected<void> Reserve(const Named& named, const Stream& stream, uint64_t bytes);
+  // Counts `bytes` and one item for the stream, or waits until it can, or `cancel` was requested.
+  Expected<void> Reserve(const Named& named, const Stream& stream, uint64_t bytes,
+                         const std::stop_token& cancel = {});
   void GiveBack(StreamId id, uint64_t bytes) noexcept;
 
   // Takes a source that was reserved for; flushes at a mark, or when a flush is due.
   void Push(HeldSource&& source, StreamId id, const Stream& stream, uint64_t reserved);
-  // The same, and records an event for it whatever the marks. Errors: the record's; the source was
-  // taken all the same.
+  // The same, and records an event for it whatever the marks. Releases what is complete, now and
+  // then. Errors: the record's; the source was taken all the same.
   Expected<void> PushAndFlush(HeldSource&& source, StreamId id, const Stream& stream,
                               uint64_t reserved);
+  // The same, and records nothing whatever the marks.
+  void PushOpen(HeldSource&& source, StreamId id, uint64_t reserved);
 
   Expected<FlushOutcome> Flush(const Stream& stream);
+  // The same for a stream whose identity is known, and that it is not captured.
+  Expected<FlushOutcome> FlushKnown(StreamId id, const Stream& stream);
   Expected<bool> ShouldFlush(const Stream& stream);
   // Releases what is complete. Errors: of the events of `concern`, or of all streams without it.
   Expected<uint64_t> Poll(std::optional<StreamId> concern = std::nullopt);
@@ -78,7 +89,9 @@ class ReleaseCore {
   bool in_own_process() const noexcept { return process_ == CurrentProcess(); }
 
  private:
-  static constexpr size_t kSpareEvents = 16;
+  static constexpr size_t kSpareEvents = 64;
+  // From so many batches in flight on a stream on, its pushes look for complete ones.
+  static constexpr size_t kWorthALook = 8;
 
   struct Held {
     HeldSource source;
@@ -89,7 +102,8 @@ class ReleaseCore {
     std::optional<Event> event;
     std::vector<Held> sources;
     uint64_t oldest = 0;    // the lowest number of its sources
-    bool complete = false;  // as a wait has learnt
+    uint64_t taken = 0;     // a number drawn before its record and after all its pushes
+    bool complete = false;  // as was learnt
     bool unasked = false;   // the last query of its event failed
   };
   // Shared with those who wait for its event. They let go of it under the lock.
@@ -99,12 +113,14 @@ class ReleaseCore {
     Stream stream;
     std::vector<Held> open;
     uint64_t open_bytes = 0;
-    std::deque<BatchRef> in_flight;
+    std::deque<BatchRef> in_flight;  // by `taken`
+    size_t look_at = kWorthALook;    // the batches in flight at which a push looks next
     // The oldest sources of flushes that are between taking the open ones and putting them back.
     std::multiset<uint64_t> recording{};
     uint64_t items = 0;  // reserved, open, recording or in flight
     uint64_t bytes = 0;
-    bool due = false;  // a flush was put off
+    bool due = false;                // a flush was put off
+    std::deque<uint64_t> waiting{};  // who waits at a limit, in line; such a queue is not dropped
   };
   using Queues = std::map<StreamId, StreamQueue>;
 
@@ -122,16 +138,23 @@ class ReleaseCore {
     std::vector<BatchRef> in_flight;
   };
 
-  bool TryReserve(StreamId id, const Stream& stream, uint64_t bytes);
-  Expected<void> WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes);
+  // A place in the line of those who wait at a limit; 0: not in it.
+  bool TryReserve(StreamId id, const Stream& stream, uint64_t bytes, uint64_t place);
+  uint64_t StandInLine(StreamId id, const Stream& stream);
+  void LeaveLine(StreamId id, uint64_t place);
+  Expected<void> WaitForRoom(StreamId id, const Stream& stream, uint64_t bytes, uint64_t place,
+                             const std::stop_token& cancel);
   Unexpected AtLimit(StreamId id, ErrorCode code, const char* why);
-  Expected<FlushOutcome> FlushKnown(StreamId id, const Stream& stream);
   void Open(StreamQueue& queue, HeldSource&& source, uint64_t reserved) H2D_REQUIRES(mutex_);
-  BatchRef TakeOpen(StreamQueue& queue) H2D_REQUIRES(mutex_);
+  BatchRef TakeOpen(StreamQueue& queue, std::vector<BatchRef>& replaced) H2D_REQUIRES(mutex_);
+  void TakeUnasked(StreamQueue& queue, std::vector<BatchRef>& replaced) H2D_REQUIRES(mutex_);
   Expected<void> RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream);
   Expected<void> RecordBatch(Batch& batch, const Stream& stream);
   void PutBack(StreamId id, BatchRef batch, bool recorded);
   Expected<uint64_t> Collect(std::optional<StreamId> only, std::optional<StreamId> concern);
+  enum class Answer : uint8_t { kPending, kComplete, kFailed };
+  Answer Ask(Batch& batch, Expected<void>& result) H2D_REQUIRES(mutex_);
+  size_t CountComplete(StreamQueue& queue, Expected<void>& result) H2D_REQUIRES(mutex_);
   Expected<void> CollectOne(StreamQueue& queue, std::vector<Held>& out) H2D_REQUIRES(mutex_);
   void EndSources(std::list<Release>::iterator own, std::vector<Held> sources);
   Release* ReleaseOfThisThread() H2D_REQUIRES(mutex_);

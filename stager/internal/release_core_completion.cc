@@ -6,36 +6,58 @@
 
 namespace h2d::internal {
 
-// Moves the sources of complete batches to `out`. Asks the oldest batches up to the first that is
-// pending: what a younger one answers is for the next look, unless a wait has learnt it already. An
-// event that fails to answer holds back its own batch only.
+ReleaseCore::Answer ReleaseCore::Ask(Batch& batch, Expected<void>& result) {
+  const auto state = device_->Query(*batch.event);
+  batch.unasked = !state;
+  if (!state) {
+    if (result) result = Unexpected(state.error());
+    return Answer::kFailed;
+  }
+  batch.complete = *state == EventState::kComplete;
+  return batch.complete ? Answer::kComplete : Answer::kPending;
+}
+
+// How many batches, from the oldest on, are complete. The oldest is asked first, over those that
+// fail to answer: when it is pending nothing else is. Then the youngest, for all may be complete,
+// and half way. A wait may have learnt of a younger one already.
+size_t ReleaseCore::CountComplete(StreamQueue& queue, Expected<void>& result) {
+  const std::deque<BatchRef>& all = queue.in_flight;
+  size_t complete = all.size();
+  while (complete > 0 && !all[complete - 1]->complete) --complete;
+  Answer answer = Answer::kFailed;
+  size_t at = complete;
+  for (; at < all.size() && answer == Answer::kFailed; ++at) answer = Ask(*all[at], result);
+  if (answer != Answer::kComplete) return complete;
+  complete = at;
+  size_t end = all.size();
+  for (size_t next = end - 1; complete < end; next = complete + (end - complete) / 2) {
+    if (Ask(*all[next], result) == Answer::kComplete) {
+      complete = next + 1;
+    } else {
+      end = next;
+    }
+  }
+  return complete;
+}
+
+// Moves the sources of complete batches to `out`.
 Expected<void> ReleaseCore::CollectOne(StreamQueue& queue, std::vector<Held>& out) {
   Expected<void> result;
-  bool pending = false;
-  for (auto at = queue.in_flight.begin(); at != queue.in_flight.end();) {
-    Batch& batch = **at;
-    if (!batch.complete && !pending) {
-      const auto state = device_->Query(*batch.event);
-      batch.unasked = !state;
-      if (!state && result) result = Unexpected(state.error());
-      if (state) batch.complete = *state == EventState::kComplete;
-      pending = state && *state == EventState::kPending;
-    }
-    if (!batch.complete) {
-      ++at;
-      continue;
-    }
-    for (Held& held : batch.sources) {
+  for (size_t left = CountComplete(queue, result); left > 0; --left) {
+    BatchRef& oldest = queue.in_flight.front();
+    for (Held& held : oldest->sources) {
       Uncount(queue, 1, held.bytes);
       out.push_back(std::move(held));
     }
-    batch.sources.clear();
+    oldest->sources.clear();
+    oldest->complete = true;
     // Nobody waits for it any more: whoever does holds a reference, and lets go under the lock.
-    if (at->use_count() == 1 && spare_events_.size() < kSpareEvents) {
-      spare_events_.push_back(*std::exchange(batch.event, std::nullopt));
+    if (oldest.use_count() == 1 && !oldest->unasked && spare_events_.size() < kSpareEvents) {
+      spare_events_.push_back(*std::exchange(oldest->event, std::nullopt));
     }
-    at = queue.in_flight.erase(at);
+    queue.in_flight.pop_front();
   }
+  queue.look_at = std::max(kWorthALook, 2 * queue.in_flight.size());
   return result;
 }
 
@@ -62,7 +84,7 @@ Expected<uint64_t> ReleaseCore::Collect(std::optional<StreamId> only,
         auto collected = CollectOne(at->second, complete);
         if (!collected && result && (!concern || at->first == *concern))
           result = std::move(collected);
-        if (at->second.items == 0) queues_.erase(at);
+        if (at->second.items == 0 && at->second.waiting.empty()) queues_.erase(at);
       }
       at = next;
     }

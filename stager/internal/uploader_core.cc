@@ -1,6 +1,7 @@
 #include "h2d/stager/internal/uploader_core.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -14,18 +15,22 @@
 namespace h2d::internal {
 namespace {
 
-// Slots of the ring beyond the chunks, for small sources.
+// Slots for small sources, at most.
 constexpr uint32_t kSmallSlots = 64;
+// Slots of the ring beyond the chunks, for those whose records failed.
+constexpr uint32_t kSpareSlots = 64;
+// How long an upload waits in the ring before it looks whether it was told to stop.
+constexpr std::chrono::milliseconds kRingWait{1};
 
 Expected<void> CheckDestination(const Destination& destination, uint64_t bytes) {
   if (bytes == 0) return {};
-  const std::string what = "A source of " + std::to_string(bytes) + " bytes";
+  const auto what = [&] { return "A source of " + std::to_string(bytes) + " bytes"; };
   const auto room = CheckedBytes(destination.count, destination.element_bytes);
   if (!room || !CheckedSum(destination.ptr.address(), *room))
     return InvalidArgument("The size of the destination overflows 64 bits.");
-  if (destination.ptr.is_null()) return InvalidArgument(what + " has a null destination.");
+  if (destination.ptr.is_null()) return InvalidArgument(what() + " has a null destination.");
   if (bytes > *room || bytes % destination.element_bytes != 0) {
-    return InvalidArgument(what + " does not fit a destination of " +
+    return InvalidArgument(what() + " does not fit a destination of " +
                            std::to_string(destination.count) + " elements of " +
                            std::to_string(destination.element_bytes) + " bytes.");
   }
@@ -56,13 +61,14 @@ uint32_t ChunksOf(const UploaderOptions& options) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(with_memory, 1, options.max_chunks));
 }
 
-// Slots for small sources in the memory that the chunks leave.
+// Slots for small sources in the memory that the chunks leave; of use when there are two at least,
+// one for a stream that stands still and one for the others.
 uint32_t SmallSlotsOf(const UploaderOptions& options) {
   if (options.ring_bytes == 0) return 0;
   const uint64_t spare =
       options.max_pinned_bytes - ChunksOf(options) * SlotBytes(options.chunk_bytes);
-  return static_cast<uint32_t>(
-      std::min<uint64_t>(spare / SlotBytes(options.ring_bytes), kSmallSlots));
+  const uint64_t slots = std::min<uint64_t>(spare / SlotBytes(options.ring_bytes), kSmallSlots);
+  return slots < 2 ? 0 : static_cast<uint32_t>(slots);
 }
 
 }  // namespace
@@ -75,19 +81,21 @@ UploaderCore::UploaderCore(std::shared_ptr<Device> device, const UploaderOptions
       ring_(std::move(ring)),
       sources_(device, options.release),
       shares_(device, ChunksOf(options)),
-      pool_(options.threads) {
-  // Two at least: one for a stream that stands still, one for the others.
-  if (const uint32_t slots = SmallSlotsOf(options); slots >= 2)
-    small_shares_.emplace(std::move(device), slots);
+      pool_(options.threads, options.awake_for),
+      read_(std::make_shared<TicketState>(this)) {
+  read_->reusable.Store(1);
+  if (const uint32_t slots = SmallSlotsOf(options); slots > 0)
+    small_slots_.emplace(std::move(device), options.ring_bytes, slots);
 }
 
 StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept {
   StagerOptions ring;
-  ring.slot_bytes = options.ring_bytes > 0 ? options.ring_bytes : options.min_chunk_bytes;
+  ring.slot_bytes = options.min_chunk_bytes;
   ring.initial_slots = 1;
-  ring.max_slots = options.max_chunks + kSmallSlots;
-  ring.max_pinned_bytes = options.max_pinned_bytes;
-  ring.wait_timeout = options.wait_timeout;
+  ring.max_slots = options.max_chunks + kSpareSlots;
+  ring.max_pinned_bytes =
+      options.max_pinned_bytes - SmallSlotsOf(options) * SlotBytes(options.ring_bytes);
+  ring.wait_timeout = std::min<std::chrono::nanoseconds>(options.wait_timeout, kRingWait);
   // What the limits allow and the machine lacks is no error while chunks come back.
   ring.on_growth_failure = OnGrowthFailure::kWait;
   return ring;
@@ -104,12 +112,12 @@ Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
 
 Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, UploadSource& source,
                                             const Stream& stream, const UploadControl& control) {
-  if (auto fits = CheckDestination(destination, source.bytes()); !fits) return ErrorOf(fits);
-  const auto ticket = std::make_shared<TicketState>(this);
-  if (source.bytes() == 0) {
-    ticket->reusable.Store(1);
-    return UploadTicket(ticket);
+  if (!in_own_process()) {
+    return FailedPrecondition(
+        "The uploader was made before this process was forked; a device does not survive a fork.");
   }
+  if (auto fits = CheckDestination(destination, source.bytes()); !fits) return ErrorOf(fits);
+  if (source.bytes() == 0) return UploadTicket(read_);
   const SourceReader reader(source);
   if (auto readable = reader.Check(); !readable) return ErrorOf(readable);
   auto status = device_->Inspect(stream);
@@ -124,15 +132,15 @@ Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, Uplo
   auto kind = KindOf(source);
   if (!kind) return ErrorOf(kind);
   const Staging staging = Staging::Of(source.bytes(), *kind, options_.policy);
-  Expected<void> sent;
   if (staging.through_pinned) {
-    sent = SendThroughPinned(reader, source, destination.ptr, stream, status->id, control);
-    ticket->reusable.Store(1);
-  } else {
-    sent = SendDirectly(source, destination.ptr, stream, status->id, ticket);
-    if (sent && control.progress) control.progress({source.bytes(), source.bytes()});
+    auto sent = SendThroughPinned(reader, source, destination.ptr, stream, status->id, control);
+    if (!sent) return ErrorOf(sent);
+    return UploadTicket(read_);
   }
+  const auto ticket = std::make_shared<TicketState>(this);
+  auto sent = SendDirectly(source, destination.ptr, stream, status->id, ticket, control.cancel);
   if (!sent) return ErrorOf(sent);
+  if (control.progress) control.progress({source.bytes(), source.bytes()});
   return UploadTicket(ticket);
 }
 
@@ -140,63 +148,47 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
                                                const UploadSource& source, DevicePtr to,
                                                const Stream& stream, StreamId id,
                                                const UploadControl& control) {
-  if (source.bytes() <= options_.ring_bytes && source.kind() != UploadSource::Kind::kFile)
-    return SendSmall(source, to, stream, id, control);
+  const uint64_t bytes = source.bytes();
+  if (small_slots_ && bytes <= options_.ring_bytes && source.kind() != UploadSource::Kind::kFile) {
+    auto sent = TrySendSmall(source, to, stream, id);
+    if (!sent) return UploadError(sent.error(), 0, bytes, /*touched=*/true);
+    if (*sent && control.progress) control.progress({bytes, bytes});
+    if (*sent) return {};
+  }
   ChunkedUpload upload(
       {.device = *device_, .ring = *ring_, .shares = shares_, .pool = pool_, .options = options_},
       reader, to, stream, id, control);
   return upload.Run();
 }
 
-Expected<void> UploaderCore::SendSmall(const UploadSource& source, DevicePtr to,
-                                       const Stream& stream, StreamId id,
-                                       const UploadControl& control) {
+// Answers false, and has done nothing, when there is no slot now. After an error the copy may have
+// been enqueued.
+Expected<bool> UploaderCore::TrySendSmall(const UploadSource& source, DevicePtr to,
+                                          const Stream& stream, StreamId id) {
+  std::optional<PinnedBuffer> slot = small_slots_->TryTake(id);
+  if (!slot) return false;
   const uint64_t bytes = source.bytes();
-  ChunkShares& shares = small_shares_ ? *small_shares_ : shares_;
-  const auto share = shares.Join(id);
-  Expected<void> sent = shares.WaitToTake(*share, bytes, options_.wait_timeout, control.cancel);
-  if (sent) {
-    bool touched = false;
-    sent = CopyThroughSlot(source, to, stream, &touched);
-    if (touched) {
-      shares.InFlight(share, stream);
-    } else {
-      shares.GiveBack(*share);
-    }
-    if (!sent) sent = UploadError(sent.error(), 0, bytes, touched);
-  }
-  shares.Leave(share);
-  if (sent && control.progress) control.progress({bytes, bytes});
-  return sent;
-}
-
-// `touched`: the copy was enqueued or may have been.
-Expected<void> UploaderCore::CopyThroughSlot(const UploadSource& source, DevicePtr to,
-                                             const Stream& stream, bool* touched) {
-  const Destination destination{.ptr = to, .count = source.bytes(), .element_bytes = 1};
-  auto lease = ring_->Acquire(source.bytes());
-  if (lease) {
-    std::memcpy(lease->bytes().data(), source.memory().data(), source.bytes());
-    auto submitted = lease->Submit(destination, stream);
-    *touched = !*lease;  // refused, it is still held
-    if (!submitted) return ErrorOf(submitted);
-    return {};
-  }
-  if (lease.error().code != ErrorCode::kResourceExhausted) return ErrorOf(lease);
-  // Slots whose records failed keep the memory: a copy of the ring's own brings them back.
-  auto copied = ring_->Copy(destination, source.memory(), stream);
-  *touched = copied || copied.error().code == ErrorCode::kDevice;
+  const std::span<std::byte> memory = slot->bytes().first(bytes);
+  device_->OnHostAccess(memory, HostAccess::kWrite);
+  std::memcpy(memory.data(), source.memory().data(), bytes);
+  mirrors_->ForgetOverlapping(to, bytes);
+  Expected<void> copied = device_->CopyAsync(to, memory, stream);
+  mirrors_->ForgetOverlapping(to, bytes);
+  // Also when the call failed: the copy may run.
+  auto recorded = small_slots_->InFlight(std::move(*slot), id, stream, bytes, copied.has_value());
   if (!copied) return ErrorOf(copied);
-  return {};
+  if (!recorded) return ErrorOf(recorded);
+  return true;
 }
 
 // Mirrors forget before the enqueueing and after it, as for every copy that passes them by. An
 // event is recorded at once, whatever the policy: the caller may destroy the stream as soon as the
 // call has returned.
 Expected<void> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
-                                          StreamId id, const std::shared_ptr<TicketState>& ticket) {
+                                          StreamId id, const std::shared_ptr<TicketState>& ticket,
+                                          const std::stop_token& cancel) {
   const uint64_t bytes = source.bytes();
-  if (auto room = sources_.Reserve({.id = id, .capturing = false}, stream, bytes); !room)
+  if (auto room = sources_.Reserve({.id = id, .capturing = false}, stream, bytes, cancel); !room)
     return ErrorOf(room);
   mirrors_->ForgetOverlapping(to, bytes);
   Expected<void> copied = device_->CopyAsync(to, source.memory(), stream);
@@ -214,6 +206,10 @@ Expected<void> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to, co
 }
 
 Expected<bool> UploaderCore::SourceReusable(const UploadTicket& ticket) {
+  if (!in_own_process()) {
+    return FailedPrecondition(
+        "The uploader was made before this process was forked; a device does not survive a fork.");
+  }
   if (ticket.state() == nullptr)
     return InvalidArgument("The ticket names no upload: it was moved from.");
   TicketState& state = *ticket.state();
@@ -224,7 +220,17 @@ Expected<bool> UploaderCore::SourceReusable(const UploadTicket& ticket) {
 }
 
 UploaderStats UploaderCore::Stats() const noexcept {
-  return {.chunks = ring_->stats(), .sources = sources_.Stats()};
+  UploaderStats stats{.chunks = ring_->stats(), .sources = sources_.Stats()};
+  if (!small_slots_ || !in_own_process()) return stats;
+  const SmallSlots::Counts small = small_slots_->counts();
+  stats.chunks.copies_asked += small.copies;
+  stats.chunks.copies_issued += small.copies;
+  stats.chunks.bytes_asked += small.bytes;
+  stats.chunks.bytes_sent += small.bytes;
+  stats.chunks.slots_in_use += small.in_use;
+  stats.chunks.pinned_bytes += small.pinned_bytes;
+  stats.chunks.pinned_bytes_most += small.pinned_bytes;
+  return stats;
 }
 
 }  // namespace h2d::internal

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "h2d/device/device.h"
 #include "h2d/device/process.h"
@@ -14,6 +15,7 @@
 #include "h2d/stager/internal/fill_pool.h"
 #include "h2d/stager/internal/mirror_registry.h"
 #include "h2d/stager/internal/release_core.h"
+#include "h2d/stager/internal/small_slots.h"
 #include "h2d/stager/pinned_stager.h"
 #include "h2d/stager/upload_control.h"
 #include "h2d/stager/upload_source.h"
@@ -50,12 +52,11 @@ class UploaderCore {
   Expected<void> SendThroughPinned(const SourceReader& reader, const UploadSource& source,
                                    DevicePtr to, const Stream& stream, StreamId id,
                                    const UploadControl& control);
-  Expected<void> SendSmall(const UploadSource& source, DevicePtr to, const Stream& stream,
-                           StreamId id, const UploadControl& control);
-  Expected<void> CopyThroughSlot(const UploadSource& source, DevicePtr to, const Stream& stream,
-                                 bool* touched);
+  Expected<bool> TrySendSmall(const UploadSource& source, DevicePtr to, const Stream& stream,
+                              StreamId id);
   Expected<void> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream, StreamId id,
-                              const std::shared_ptr<TicketState>& ticket);
+                              const std::shared_ptr<TicketState>& ticket,
+                              const std::stop_token& cancel);
 
   const std::shared_ptr<Device> device_;
   const UploaderOptions options_;
@@ -64,10 +65,11 @@ class UploaderCore {
   const std::unique_ptr<PinnedStager> ring_;
   ReleaseCore sources_;
   ChunkShares shares_;
-  // Of the slots for small sources; none where the limits leave no memory beside the chunks: then
-  // they share those.
-  std::optional<ChunkShares> small_shares_;
+  // None where the limits leave no memory beside the chunks: then small sources take those.
+  std::optional<SmallSlots> small_slots_;
   FillPool pool_;
+  // Of all uploads whose sources were read when they returned.
+  const std::shared_ptr<TicketState> read_;
 };
 
 }  // namespace h2d::internal
