@@ -69,6 +69,7 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   options.repeats = 1;
   options.threads = {1, 2};
   options.chunk_bytes = {16 << 10};
+  options.sweep = true;
   const auto series = Measure(*target, options, [](std::string_view) {});
   ASSERT_TRUE(series) << series.error().ToString();
   const UploaderOptions chosen = Choose(*series);
@@ -77,11 +78,14 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   const std::string json = ToJson("host", *series, chosen);
   const std::string svg = ToSvg("host", *series);
   for (const char* const way :
-       {"pinned, raw", "pinned, uploader", "pageable, driver", "pageable, ring",
-        "pageable, pipeline", "file, driver", "file, pipeline"}) {
+       {"pinned, raw", "pinned, and record", "pinned, uploader", "pageable, driver",
+        "pageable, uploader", "pageable, ring", "pageable, pipeline", "file, driver",
+        "file, pipeline", "pageable, uploader, after a pause"}) {
     for (const std::string& report : {text, json, svg})
       EXPECT_NE(report.find(way), std::string::npos) << way << " in\n" << report;
   }
+  EXPECT_NE(text.find("pieces of 32 KiB, after a pause"), std::string::npos) << text;
+  EXPECT_EQ(svg.find("pieces of"), std::string::npos) << "the sweep is no part of the picture";
   EXPECT_NE(json.find("\"pageable_through_pinned_below_bytes\""), std::string::npos);
   EXPECT_EQ(svg.rfind("</svg>\n"), svg.size() - 7);
 }

@@ -61,8 +61,8 @@ uint64_t ThroughPinnedBelow(const Series& driver, const Series& pipeline, const 
 
 }  // namespace
 
-UploaderOptions Choose(const std::vector<Series>& series) {
-  UploaderOptions options;
+UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions& otherwise) {
+  UploaderOptions options = otherwise;
   if (const Series* const least = LeastPipeline(series)) {
     options.threads = least->threads;
     options.chunk_bytes = least->chunk_bytes;

@@ -14,8 +14,8 @@ namespace h2d::calibrate {
 //   wakes threads for it.
 // - Pageable memory passes through pinned memory below the smallest size from which on the driver's
 //   own copy is faster than that; without a border if it never is at the largest size.
-// What was not measured keeps its default.
-UploaderOptions Choose(const std::vector<Series>& series);
+// What was not measured stays as it is in `otherwise`.
+UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions& otherwise = {});
 
 }  // namespace h2d::calibrate
 

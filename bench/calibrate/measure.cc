@@ -1,63 +1,39 @@
 #include "h2d/bench/calibrate/measure.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "h2d/bench/calibrate/cores.h"
+#include "h2d/bench/calibrate/sources.h"
+#include "h2d/bench/calibrate/variants.h"
 #include "h2d/stager/uploader.h"
 
 namespace h2d::calibrate {
 namespace {
 
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 // A ring is for small sources; beyond this it is not measured.
-constexpr uint64_t kMostRingBytes = uint64_t{4} << 20;
+constexpr uint64_t kMostRingBytes = 1 * kMiB;
+// Up to this size a run costs so little that more of them are made.
+constexpr uint64_t kCheapBytes = 4 * kMiB;
+constexpr uint32_t kMoreRuns = 11;
+// Sources up to this size are read once before each run: they are as warm for one as for another.
+constexpr uint64_t kWarmBytes = 16 * kMiB;
+constexpr uint64_t kMostSweepBytes = 64 * kMiB;
+constexpr uint32_t kWarmUps = 2;  // the first allocate what the others use
 
-// The memory and the file that everything is read from, all of one content.
-class Sources {
- public:
-  static Expected<std::unique_ptr<Sources>> Make(Device& device, uint64_t bytes) {
-    auto pinned = device.AllocatePinned(bytes);
-    if (!pinned) return ErrorOf(pinned);
-    auto sources = std::unique_ptr<Sources>(new Sources(std::move(*pinned), bytes));
-    if (!sources->MakeFile()) return FailedPrecondition("No temporary file could be made.");
-    return sources;
-  }
-  ~Sources() {
-    if (mapped_ != MAP_FAILED) munmap(mapped_, pageable_.size());
-    if (file_ != nullptr) std::fclose(file_);
-  }
-
-  std::span<const std::byte> pageable() const { return pageable_; }
-  std::span<const std::byte> pinned() const { return pinned_.bytes().first(pageable_.size()); }
-  std::span<const std::byte> mapped() const {
-    return {static_cast<const std::byte*>(mapped_), pageable_.size()};
-  }
-  int descriptor() const { return fileno(file_); }
-
- private:
-  Sources(PinnedBuffer pinned, uint64_t bytes) : pageable_(bytes), pinned_(std::move(pinned)) {
-    for (size_t i = 0; i < pageable_.size(); ++i) pageable_[i] = static_cast<std::byte>(i * 7);
-    std::copy(pageable_.begin(), pageable_.end(), pinned_.bytes().begin());
-  }
-  bool MakeFile() {
-    file_ = std::tmpfile();
-    if (file_ == nullptr) return false;
-    if (std::fwrite(pageable_.data(), 1, pageable_.size(), file_) != pageable_.size()) return false;
-    if (std::fflush(file_) != 0) return false;
-    mapped_ = mmap(nullptr, pageable_.size(), PROT_READ, MAP_PRIVATE, fileno(file_), 0);
-    return mapped_ != MAP_FAILED;
-  }
-
-  std::vector<std::byte> pageable_;
-  PinnedBuffer pinned_;
-  std::FILE* file_ = nullptr;
-  void* mapped_ = MAP_FAILED;
+// One of those that take turns.
+struct Contender {
+  Series series;
+  uint64_t most_bytes;
+  std::function<Expected<void>(uint64_t bytes)> once;
+  std::unique_ptr<Uploader> uploader{};
+  bool pauses = false;
+  std::vector<double> seconds{};
 };
 
 class Measuring {
@@ -67,88 +43,154 @@ class Measuring {
       : target_(target), options_(options), sources_(sources), to_(to), told_(told) {}
 
   Expected<std::vector<Series>> Run() {
-    Raw("pinned, raw", sources_.pinned());
-    Raw("pageable, driver", sources_.pageable());
-    Raw("file, driver", sources_.mapped());
-    for (const uint32_t threads : options_.threads) {
-      for (const uint64_t chunk : options_.chunk_bytes) TryPipeline(threads, chunk);
-    }
-    Uploads("pinned, uploader", Pipeline(),
-            [&](uint64_t bytes) { return UploadSource::Memory(sources_.pinned().first(bytes)); });
-    Uploads("pageable, pipeline", Pipeline(),
-            [&](uint64_t bytes) { return UploadSource::Memory(sources_.pageable().first(bytes)); });
-    Uploads("file, pipeline", Pipeline(),
-            [&](uint64_t bytes) { return UploadSource::File(sources_.descriptor(), 0, bytes); });
-    Ring();
+    FindNearCores();
+    Search();
+    BySize();
+    if (options_.sweep) Sweep();
     if (!failed_) return std::move(series_);
     return ErrorOf(failed_result_);
   }
 
  private:
-  using Once = std::function<Expected<void>(uint64_t bytes)>;
+  using Source = std::function<UploadSource(uint64_t bytes)>;
 
-  // The pipeline of the best number of threads and size of chunk.
-  UploaderOptions Pipeline() const { return PipelineOf(best_threads_, best_chunk_); }
-  static UploaderOptions PipelineOf(uint32_t threads, uint64_t chunk) {
-    UploaderOptions options;
+  void FindNearCores() {
+    all_cores_ = AllowedCores();
+    if (!options_.near_cores) return;
+    near_cores_ = NearCores(all_cores_, [&] {
+      double least = 1;
+      for (int loop = 0; loop < 20; ++loop)
+        least = std::min(least, SecondsOf([&] { return Copy(sources_.pinned().first(256)); }));
+      return least;
+    });
+    told_(std::to_string(near_cores_.size()) + " of " + std::to_string(all_cores_.size()) +
+          " cores are near the device");
+  }
+
+  UploaderOptions Searched(uint32_t threads, uint64_t chunk) const {
+    UploaderOptions options = options_.uploader;
     options.threads = threads;
     options.chunk_bytes = chunk;
     options.min_chunk_bytes = std::min(options.min_chunk_bytes, chunk);
-    options.ring_bytes = 0;
-    options.max_pinned_bytes = std::max(options.max_pinned_bytes, chunk * options.max_chunks);
+    options.ring_bytes = std::min(options.ring_bytes, chunk);
+    options.max_pinned_bytes =
+        std::max(options.max_pinned_bytes, (chunk + options.ring_bytes) * options.max_chunks);
     return options;
   }
+  UploaderOptions Best() const { return Searched(best_threads_, best_chunk_); }
 
-  void Raw(const std::string& way, std::span<const std::byte> source) {
-    Sweep({.way = way, .samples = {}}, options_.most_bytes, [&](uint64_t bytes) {
-      return target_.device()->CopyAsync(to_, source.first(bytes), target_.stream());
-    });
+  void Search() {
+    for (const uint32_t threads : options_.threads) {
+      for (const uint64_t chunk : options_.chunk_bytes) TryPipeline(threads, chunk);
+    }
   }
 
   void TryPipeline(uint32_t threads, uint64_t chunk) {
-    Series series{
-        .way = "pageable, pipeline", .threads = threads, .chunk_bytes = chunk, .samples = {}};
+    told_("pageable, pipeline, " + std::to_string(threads) + " threads, chunks of " +
+          std::to_string(chunk >> 10) + " KiB");
     const double before = best_seconds_;
-    WithUploader(PipelineOf(threads, chunk), [&](Uploader& uploader) {
-      told_(series.way + ", " + std::to_string(threads) + " threads, chunks of " +
-            std::to_string(chunk >> 10) + " KiB");
-      AddSample(series, options_.most_bytes, [&](uint64_t bytes) {
-        return Send(uploader, UploadSource::Memory(sources_.pageable().first(bytes)));
-      });
-    });
-    if (series.samples.empty()) return;
-    const double seconds = series.samples.front().seconds;
+    std::vector<Contender> one;
+    AddUploader(one, "pageable, pipeline", Searched(threads, chunk), Pageable());
+    TakeTurns(one, options_.most_bytes);
+    if (failed_) return;
+    const double seconds = one.front().series.samples.front().seconds;
     // More threads and larger chunks have to earn it.
     if (before == 0 || seconds < before * 0.97) {
       best_seconds_ = seconds;
       best_threads_ = threads;
       best_chunk_ = chunk;
     }
-    series_.push_back(std::move(series));
+    series_.push_back(std::move(one.front().series));
   }
 
-  void Uploads(const std::string& way, const UploaderOptions& options,
-               const std::function<UploadSource(uint64_t bytes)>& source) {
-    WithUploader(options, [&](Uploader& uploader) {
-      Sweep({.way = way,
-             .threads = options.threads,
-             .chunk_bytes = options.chunk_bytes,
-             .samples = {}},
-            options_.most_bytes, [&](uint64_t bytes) { return Send(uploader, source(bytes)); });
-    });
+  void BySize() {
+    told_("each way by size");
+    std::vector<Contender> all;
+    AddCopy(all, "pinned, raw", sources_.pinned());
+    AddRecordedCopy(all);
+    AddUploader(all, "pinned, uploader", Best(),
+                [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); });
+    AddCopy(all, "pageable, driver", sources_.pageable());
+    AddUploader(all, "pageable, uploader", Best(), Pageable());
+    UploaderOptions pipeline = Best();
+    pipeline.ring_bytes = 0;
+    AddUploader(all, "pageable, pipeline", pipeline, Pageable());
+    AddRing(all);
+    AddCopy(all, "file, driver", sources_.mapped());
+    AddUploader(all, "file, pipeline", pipeline,
+                [&](uint64_t n) { return UploadSource::File(sources_.descriptor(), 0, n); });
+    AddCopy(all, "pageable, driver, after a pause", sources_.pageable());
+    all.back().pauses = true;
+    AddUploader(all, "pageable, uploader, after a pause", Best(), Pageable());
+    all.back().pauses = true;
+    TakeTurnsBySize(all, options_.most_bytes);
   }
 
-  void Ring() {
-    UploaderOptions options = Pipeline();
-    options.chunk_bytes = options.ring_bytes = kMostRingBytes;
+  void Sweep() {
+    for (const Variant& variant : VariantsOf(Best())) {
+      told_("sweep: " + variant.name);
+      std::vector<Contender> all;
+      AddCopy(all, "sweep, driver", sources_.pageable());
+      AddUploader(all, "sweep, " + variant.name, variant.options, Pageable());
+      AddUploader(all, "sweep, " + variant.name + ", after a pause", variant.options, Pageable());
+      all.back().pauses = true;
+      TakeTurnsBySize(all, std::min(kMostSweepBytes, options_.most_bytes));
+    }
+  }
+
+  Expected<void> Copy(std::span<const std::byte> source) {
+    return target_.device()->CopyAsync(to_, source, target_.stream());
+  }
+  Source Pageable() {
+    return [&](uint64_t n) { return UploadSource::Memory(sources_.pageable().first(n)); };
+  }
+
+  void AddCopy(std::vector<Contender>& all, const std::string& way,
+               std::span<const std::byte> source) {
+    all.push_back({.series = {.way = way, .samples = {}},
+                   .most_bytes = options_.most_bytes,
+                   .once = [this, source](uint64_t n) { return Copy(source.first(n)); }});
+  }
+
+  void AddRecordedCopy(std::vector<Contender>& all) {
+    auto event = target_.device()->CreateEvent();
+    if (!event) return Fail(ErrorOf(event));
+    event_ = std::move(*event);
+    all.push_back({.series = {.way = "pinned, and record", .samples = {}},
+                   .most_bytes = options_.most_bytes,
+                   .once = [this](uint64_t n) -> Expected<void> {
+                     auto copied = Copy(sources_.pinned().first(n));
+                     if (!copied) return copied;
+                     return target_.device()->Record(*event_, target_.stream());
+                   }});
+  }
+
+  void AddUploader(std::vector<Contender>& all, const std::string& way,
+                   const UploaderOptions& options, const Source& source) {
+    auto uploader = Uploader::Create(target_.device(), options);
+    if (!uploader) return Fail(ErrorOf(uploader));
+    Uploader* const raw = uploader->get();
+    all.push_back({.series = {.way = way,
+                              .threads = options.threads,
+                              .chunk_bytes = options.chunk_bytes,
+                              .samples = {}},
+                   .most_bytes = options_.most_bytes,
+                   .once = [this, raw, source](uint64_t n) { return Send(*raw, source(n)); },
+                   .uploader = std::move(*uploader)});
+    // Its threads start here, on whichever core.
+    const uint64_t bytes = std::min(std::max(options.wake_bytes, kMiB), options_.most_bytes);
+    if (auto sent = Send(*raw, source(bytes)); !sent) Fail(std::move(sent));
+  }
+
+  void AddRing(std::vector<Contender>& all) {
+    UploaderOptions options = Best();
     options.threads = 0;
-    options.max_pinned_bytes = std::max(options.max_pinned_bytes, 4 * kMostRingBytes);
-    WithUploader(options, [&](Uploader& uploader) {
-      Sweep({.way = "pageable, ring", .samples = {}}, std::min(options_.most_bytes, kMostRingBytes),
-            [&](uint64_t bytes) {
-              return Send(uploader, UploadSource::Memory(sources_.pageable().first(bytes)));
-            });
-    });
+    options.chunk_bytes = std::max(options.chunk_bytes, kMostRingBytes);
+    options.ring_bytes = kMostRingBytes;
+    options.max_pinned_bytes =
+        std::max(options.max_pinned_bytes, (options.chunk_bytes + kMostRingBytes) * 64);
+    AddUploader(all, "pageable, ring", options, Pageable());
+    if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
   }
 
   Expected<void> Send(Uploader& uploader, UploadSource source) {
@@ -159,35 +201,60 @@ class Measuring {
     return {};
   }
 
-  template <class Use>
-  void WithUploader(const UploaderOptions& options, const Use& use) {
-    auto uploader = Uploader::Create(target_.device(), options);
-    if (!uploader) return Fail(ErrorOf(uploader));
-    use(**uploader);
+  void TakeTurnsBySize(std::vector<Contender>& all, uint64_t most_bytes) {
+    for (uint64_t bytes = options_.least_bytes; bytes <= most_bytes && !failed_; bytes *= 4)
+      TakeTurns(all, bytes);
+    for (Contender& contender : all) series_.push_back(std::move(contender.series));
   }
 
-  void Sweep(Series series, uint64_t most_bytes, const Once& once) {
-    told_(series.way);
-    for (uint64_t bytes = options_.least_bytes; bytes <= most_bytes; bytes *= 4)
-      AddSample(series, bytes, once);
-    series_.push_back(std::move(series));
-  }
-
-  void AddSample(Series& series, uint64_t bytes, const Once& once) {
-    std::vector<double> seconds;
-    for (uint32_t i = 0; i < options_.repeats + kWarmUps && !failed_; ++i) {
-      const auto start = target_.device()->Now();
-      Expected<void> result = once(bytes);
-      Expected<void> arrived = target_.Synchronize();
-      if (!result) return Fail(std::move(result));
-      if (!arrived) return Fail(std::move(arrived));
-      const auto time = target_.device()->Now() - start;
-      if (i >= kWarmUps)
-        seconds.push_back(static_cast<double>(std::max<int64_t>(time.count(), 1)) * 1e-9);
+  // All of `all` that go that far, one run each, then the next.
+  void TakeTurns(std::vector<Contender>& all, uint64_t bytes) {
+    KeepTo(near_cores_);
+    const uint32_t runs = options_.repeats * (bytes <= kCheapBytes ? kMoreRuns : 1) + kWarmUps;
+    for (Contender& contender : all) contender.seconds.clear();
+    for (uint32_t run = 0; run < runs && !failed_; ++run) {
+      for (size_t i = 0; i < all.size() && !failed_; ++i) {
+        // There and back: nobody always follows the same one.
+        Contender& contender = all[run % 2 == 0 ? i : all.size() - 1 - i];
+        if (bytes > contender.most_bytes) continue;
+        if (contender.pauses) Pause();
+        if (bytes <= kWarmBytes) Touch(bytes);
+        const double seconds = SecondsOf([&] { return contender.once(bytes); });
+        if (run >= kWarmUps) contender.seconds.push_back(seconds);
+      }
     }
+    KeepTo(all_cores_);
     if (failed_) return;
-    std::sort(seconds.begin(), seconds.end());
-    series.samples.push_back({bytes, seconds[seconds.size() / 2], seconds.back()});
+    for (Contender& contender : all) {
+      std::vector<double>& seconds = contender.seconds;
+      if (seconds.empty()) continue;
+      std::sort(seconds.begin(), seconds.end());
+      contender.series.samples.push_back({bytes, seconds[seconds.size() / 2], seconds.back()});
+    }
+  }
+
+  void Touch(uint64_t bytes) {
+    constexpr size_t kLine = 64;
+    for (size_t at = 0; at < bytes; at += kLine)
+      touched_ = touched_ + static_cast<unsigned>(sources_.pageable()[at]);
+  }
+
+  // Awake: a thread that slept would be slow itself.
+  void Pause() {
+    const auto end = std::chrono::steady_clock::now() + options_.pause;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+
+  template <class Call>
+  double SecondsOf(const Call& call) {
+    const auto start = target_.device()->Now();
+    Expected<void> result = call();
+    Expected<void> arrived = target_.Synchronize();
+    const auto time = target_.device()->Now() - start;
+    if (!result) Fail(std::move(result));
+    if (!arrived) Fail(std::move(arrived));
+    return static_cast<double>(std::max<int64_t>(time.count(), 1)) * 1e-9;
   }
 
   void Fail(Expected<void> result) {
@@ -196,17 +263,19 @@ class Measuring {
     failed_result_ = std::move(result);
   }
 
-  static constexpr uint32_t kWarmUps = 2;  // the first allocate what the others use
-
   load_file::TargetDevice& target_;
   const MeasureOptions& options_;
   const Sources& sources_;
   const DevicePtr to_;
   const std::function<void(std::string_view)>& told_;
+  std::vector<int> all_cores_;
+  std::vector<int> near_cores_;
+  std::optional<Event> event_;
   std::vector<Series> series_;
+  volatile unsigned touched_ = 0;
   double best_seconds_ = 0;
   uint32_t best_threads_ = 1;
-  uint64_t best_chunk_ = uint64_t{1} << 20;
+  uint64_t best_chunk_ = kMiB;
   bool failed_ = false;
   Expected<void> failed_result_;
 };

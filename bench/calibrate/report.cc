@@ -8,6 +8,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace h2d::calibrate {
 namespace {
@@ -32,7 +35,7 @@ std::string SizeText(uint64_t bytes) {
 std::vector<const Series*> BySize(const std::vector<Series>& series) {
   std::vector<const Series*> result;
   for (const Series& one : series) {
-    if (one.samples.size() > 1) result.push_back(&one);
+    if (one.samples.size() > 1 && !one.of_sweep()) result.push_back(&one);
   }
   return result;
 }
@@ -45,18 +48,100 @@ std::set<uint64_t> SizesOf(const std::vector<const Series*>& series) {
   return sizes;
 }
 
-std::string Table(const std::vector<const Series*>& series) {
-  std::string text = Format("%-22s", "GB/s (median)");
-  const std::set<uint64_t> sizes = SizesOf(series);
+std::string Head(const char* title, const std::set<uint64_t>& sizes) {
+  std::string text = Format("%-36s", title);
   for (const uint64_t bytes : sizes) text += Format("%9s", SizeText(bytes).c_str());
-  text += "\n";
+  return text + "\n";
+}
+
+template <class Value>
+std::string Row(const std::string& name, const std::set<uint64_t>& sizes, const Value& value) {
+  std::string text = Format("%-36s", name.c_str());
+  for (const uint64_t bytes : sizes) {
+    const double number = value(bytes);
+    text += number > 0 ? Format("%9.2f", number) : Format("%9s", "-");
+  }
+  return text + "\n";
+}
+
+std::string Table(const std::vector<const Series*>& series) {
+  const std::set<uint64_t> sizes = SizesOf(series);
+  std::string text = Head("GB/s (median)", sizes);
   for (const Series* one : series) {
-    text += Format("%-22s", one->way.c_str());
-    for (const uint64_t bytes : sizes) {
+    text += Row(one->way, sizes, [&](uint64_t bytes) {
       const Sample* const sample = one->At(bytes);
-      text += sample == nullptr ? Format("%9s", "-") : Format("%9.2f", sample->gb_per_second());
+      return sample == nullptr ? 0 : sample->gb_per_second();
+    });
+  }
+  text += "\n" + Head("us (median)", sizes);
+  for (const Series* one : series) {
+    text += Row(one->way, sizes, [&](uint64_t bytes) {
+      const Sample* const sample = one->At(bytes);
+      return sample == nullptr ? 0 : sample->seconds * 1e6;
+    });
+  }
+  return text;
+}
+
+// How many times as fast as another; 0 where one of them was not measured.
+double Ratio(const Series& series, const Series& other, uint64_t bytes) {
+  const Sample* const sample = series.At(bytes);
+  const Sample* const beside = other.At(bytes);
+  return sample == nullptr || beside == nullptr ? 0 : beside->seconds / sample->seconds;
+}
+
+const Series* Find(const std::vector<const Series*>& series, std::string_view way) {
+  for (const Series* one : series) {
+    if (one->way == way) return one;
+  }
+  return nullptr;
+}
+
+std::string Ratios(const std::vector<const Series*>& series) {
+  struct Pair {
+    const char* way;
+    const char* other;
+  };
+  constexpr Pair kPairs[] = {
+      {"pinned, uploader", "pinned, raw"},
+      {"pinned, uploader", "pinned, and record"},
+      {"pageable, uploader", "pageable, driver"},
+      {"pageable, uploader, after a pause", "pageable, driver, after a pause"},
+      {"pageable, pipeline", "pageable, driver"},
+      {"pageable, ring", "pageable, driver"},
+      {"pageable, uploader", "pinned, raw"},
+      {"file, pipeline", "file, driver"},
+      {"file, pipeline", "pinned, raw"}};
+  const std::set<uint64_t> sizes = SizesOf(series);
+  std::string text = Head("times as fast", sizes);
+  for (const Pair& pair : kPairs) {
+    const Series* const one = Find(series, pair.way);
+    const Series* const other = Find(series, pair.other);
+    if (one == nullptr || other == nullptr) continue;
+    text += Row(std::string(pair.way) + " as", sizes,
+                [&](uint64_t bytes) { return Ratio(*one, *other, bytes); });
+    text.insert(text.size() - 1, std::string("   ") + pair.other);
+  }
+  return text;
+}
+
+// Each variant beside the driver of the same turns.
+std::string SweepTable(const std::vector<Series>& series) {
+  std::string text;
+  const Series* driver = nullptr;
+  std::set<uint64_t> sizes;
+  for (const Series& one : series) {
+    if (!one.of_sweep()) continue;
+    if (text.empty()) {
+      sizes = SizesOf({&one});
+      text = "\n" + Head("times as fast as the driver, with", sizes);
     }
-    text += "\n";
+    if (one.way == Series::kSweepDriver) {
+      driver = &one;
+    } else {
+      text += Row(one.way.substr(Series::kSweep.size()), sizes,
+                  [&](uint64_t bytes) { return Ratio(one, *driver, bytes); });
+    }
   }
   return text;
 }
@@ -111,7 +196,8 @@ std::string Axes(const Plot& plot, const std::set<uint64_t>& sizes, double most)
 }  // namespace
 
 std::string ToText(const std::vector<Series>& series, const UploaderOptions& chosen) {
-  std::string text = Table(BySize(series));
+  const std::vector<const Series*> by_size = BySize(series);
+  std::string text = Table(by_size) + "\n" + Ratios(by_size) + SweepTable(series);
   text += "\npageable, pipeline, at the largest size (GB/s, median and worst)\n";
   for (const Series& one : series) {
     if (one.samples.size() != 1) continue;
@@ -131,9 +217,16 @@ std::string ToText(const std::vector<Series>& series, const UploaderOptions& cho
       Format("options.threads = %d;\noptions.chunk_bytes = %llu;\noptions.max_chunks = %d;\n",
              static_cast<int>(chosen.threads), static_cast<unsigned long long>(chosen.chunk_bytes),
              static_cast<int>(chosen.max_chunks));
-  text += Format("options.max_pinned_bytes = %llu;\noptions.ring_bytes = %llu;\n",
-                 static_cast<unsigned long long>(chosen.max_pinned_bytes),
-                 static_cast<unsigned long long>(chosen.ring_bytes));
+  text += Format(
+      "options.max_pinned_bytes = %llu;\noptions.ring_bytes = %llu;\n"
+      "options.min_chunk_bytes = %llu;\noptions.piece_bytes = %llu;\noptions.wake_bytes = %llu;\n"
+      "options.awake_for = std::chrono::nanoseconds(%lld);\n",
+      static_cast<unsigned long long>(chosen.max_pinned_bytes),
+      static_cast<unsigned long long>(chosen.ring_bytes),
+      static_cast<unsigned long long>(chosen.min_chunk_bytes),
+      static_cast<unsigned long long>(chosen.piece_bytes),
+      static_cast<unsigned long long>(chosen.wake_bytes),
+      static_cast<long long>(chosen.awake_for.count()));
   return text;
 }
 
@@ -149,7 +242,10 @@ std::string ToJson(std::string_view device, const std::vector<Series>& series,
                      {"min_chunk_bytes", chosen.min_chunk_bytes},
                      {"max_chunks", chosen.max_chunks},
                      {"max_pinned_bytes", chosen.max_pinned_bytes},
-                     {"ring_bytes", chosen.ring_bytes}};
+                     {"ring_bytes", chosen.ring_bytes},
+                     {"piece_bytes", chosen.piece_bytes},
+                     {"wake_bytes", chosen.wake_bytes},
+                     {"awake_for_ns", chosen.awake_for.count()}};
   for (const Series& one : series) {
     nlohmann::ordered_json samples;
     for (const Sample& sample : one.samples) {
@@ -166,8 +262,8 @@ std::string ToJson(std::string_view device, const std::vector<Series>& series,
 }
 
 std::string ToSvg(std::string_view device, const std::vector<Series>& series) {
-  constexpr std::array kColours = {"#1b6ca8", "#d1495b", "#66a182", "#edae49",
-                                   "#6a4c93", "#2e4057", "#8d96a3"};
+  constexpr std::array kColours = {"#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6a4c93", "#2e4057",
+                                   "#8d96a3", "#00798c", "#b5651d", "#c98bb9", "#5c8001"};
   const std::vector<const Series*> lines = BySize(series);
   const std::set<uint64_t> sizes = SizesOf(lines);
   if (sizes.empty()) return {};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace h2d::calibrate {
@@ -22,6 +23,11 @@ struct Series {
   uint32_t threads = 0;  // of a pipeline
   uint64_t chunk_bytes = 0;
   std::vector<Sample> samples;  // by growing size
+
+  // One of those that try other options; beside the driver of the same turns, which comes first.
+  bool of_sweep() const { return way.starts_with(kSweep); }
+  static constexpr std::string_view kSweep = "sweep, ";
+  static constexpr std::string_view kSweepDriver = "sweep, driver";
 
   const Sample* At(uint64_t bytes) const {
     for (const Sample& sample : samples) {
