@@ -12,6 +12,10 @@
 namespace h2d::replay {
 namespace {
 
+bool StartsWith(std::span<const int32_t> values, std::span<const int32_t> first) {
+  return first.size() <= values.size() && std::equal(first.begin(), first.end(), values.begin());
+}
+
 enum class Compare : bool { kNo, kYes };
 
 class PackedStaging final : public StepStaging {
@@ -52,16 +56,33 @@ class PackedStaging final : public StepStaging {
       std::fill(std::copy(starts.begin(), starts.end(), field.begin()), field.end(), starts.back());
     });
     if (ok) ok = writer.Set(fields_.seq_lens, tensors.seq_lens());
-    for (uint64_t row = 0; ok && row < rows_; ++row) {
-      ok = writer.SetRow(fields_.block_tables, row, tensors.BlocksOf(row));
-    }
+    if (ok) ok = WriteBlockTables(writer, tensors);
     if (ok) ok = writer.Set(fields_.sampling, tensors.sampling());
     if (ok) ok = writer.Set(fields_.seeds, tensors.seeds());
     return ok;
   }
 
+  // The largest tensor changes least: most requests stay in their row and keep their blocks, and
+  // some have a new one behind them. So it is not even compared in full, unless it was never sent.
+  Expected<void> WriteBlockTables(StepWriter& writer, const StepTensors& tensors) {
+    const RowsField<int32_t> field = fields_.block_tables;
+    const bool known = writer.Knows(field);
+    Expected<void> ok;
+    for (uint64_t row = 0; ok && row < table_.rows; ++row) {
+      const std::span<const int32_t> blocks = tensors.BlocksOf(row);
+      const std::span<const int32_t> held =
+          writer.Values(field).subspan(row * table_.row_elements, writer.RowCount(field, row));
+      if (!known || !StartsWith(blocks, held)) {
+        ok = writer.SetRow(field, row, blocks);
+      } else if (blocks.size() > held.size()) {
+        ok = writer.AppendToRow(field, row, blocks.subspan(held.size()));
+      }
+    }
+    return ok;
+  }
+
   const StepFields& fields_;
-  const uint64_t rows_ = fields_.layout.fields()[fields_.block_tables.index].rows;
+  const StepLayout::FieldInfo& table_ = fields_.layout.fields()[fields_.block_tables.index];
   const Compare compare_;
   std::unique_ptr<PinnedStager> stager_;
   std::vector<StepWriter> writers_;

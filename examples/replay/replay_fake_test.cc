@@ -48,7 +48,12 @@ TEST_P(EveryWay, ARunIsVerifiedWithoutARaceWhateverTheDeviceChooses) {
     EXPECT_EQ(result->hazards, 0U);
     EXPECT_EQ(result->scheduling.finished + result->never_fit.size(), 50U);
     EXPECT_EQ(result->steps.verified_steps, result->steps.steps);
-    EXPECT_EQ(result->steps.verified_bytes, result->stager.bytes_asked);
+    // Rows of block tables that a request keeps are not even written.
+    if (GetParam() == StagingWay::kPackedMirrored) {
+      EXPECT_LT(result->stager.bytes_asked, result->steps.verified_bytes);
+    } else {
+      EXPECT_EQ(result->stager.bytes_asked, result->steps.verified_bytes);
+    }
   }
 }
 

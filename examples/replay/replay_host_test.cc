@@ -25,20 +25,21 @@ TEST(ReplayHostTest, EveryStepIsVerifiedAndEveryRequestAccountedFor) {
   EXPECT_GT(result->scheduling.preempted, 0U);
   EXPECT_EQ(result->steps.verified_steps, result->steps.steps);
   EXPECT_EQ(result->stager.copies_asked, result->steps.steps);
-  EXPECT_EQ(result->steps.verified_bytes, result->stager.bytes_asked);
   EXPECT_GT(result->steps.with_trim, 0U);
 }
 
-TEST(ReplayHostTest, WithMirrorsTheSameBytesAreAskedForAndFewerThanHalfOfThemTravel) {
+TEST(ReplayHostTest, WithMirrorsFewerThanHalfOfTheBytesTravel) {
   ReplayOptions options = SmallOptions();
   options.staging = StagingWay::kSeparate;
   const Expected<ReplayResult> plain = RunOnHost(options);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->steps.verified_bytes, plain->stager.bytes_sent);
   for (const StagingWay way : {StagingWay::kSeparateMirrored, StagingWay::kPackedMirrored}) {
     options.staging = way;
     const Expected<ReplayResult> mirrored = RunOnHost(options);
-    ASSERT_TRUE(mirrored && plain);
-    EXPECT_EQ(plain->steps.steps, mirrored->steps.steps);
-    EXPECT_EQ(plain->stager.bytes_asked, mirrored->stager.bytes_asked);
+    ASSERT_TRUE(mirrored);
+    EXPECT_EQ(mirrored->steps.steps, plain->steps.steps);
+    EXPECT_EQ(mirrored->steps.verified_bytes, plain->steps.verified_bytes);
     EXPECT_LT(mirrored->stager.bytes_sent, plain->stager.bytes_sent / 2);
   }
 }
@@ -74,8 +75,9 @@ TEST(ReplayHostTest, TheReportShowsOneColumnForEachRun) {
   ASSERT_TRUE(result);
   const std::vector<ReportColumn> columns = {{"one", &*result}, {"other", &*result}};
   const std::string table = ReportTable(columns);
-  for (const char* part : {"one", "other", "steps", "copies asked", "trimmed", "skipped", "saved",
-                           "host time", "waits for a slot", "bytes verified", "hazards"}) {
+  for (const char* part :
+       {"one", "other", "steps", "copies asked", "trimmed", "skipped", "graphs read", "saved",
+        "host time", "waits for a slot", "steps verified", "hazards"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part;
   }
 }

@@ -65,9 +65,11 @@ void AddSteps(Report& report) {
   report.Share("  with a full ring", &StepCounts::with_full_ring);
 }
 
-// Bytes between the fields of a slab travel with them, and so more may travel than was asked.
-uint64_t BytesSaved(const StagerStats& stats) {
-  return stats.bytes_asked - std::min(stats.bytes_sent, stats.bytes_asked);
+// Of what the graphs read. Bytes between fields travel with them, so that more may be sent than
+// read.
+uint64_t BytesSaved(const ReplayResult& result) {
+  const uint64_t read = result.steps.verified_bytes;
+  return read - std::min(result.stager.bytes_sent, read);
 }
 
 void AddCopies(Report& report) {
@@ -76,10 +78,13 @@ void AddCopies(Report& report) {
   report.Count("  trimmed", [](const ReplayResult& r) { return r.stager.copies_trimmed; });
   report.Count("  skipped", [](const ReplayResult& r) { return r.stager.copies_skipped; });
   report.Count("  most of one step", [](const ReplayResult& r) { return r.steps.most_copies; });
-  report.Add("bytes asked", [](const ReplayResult& r) { return BytesText(r.stager.bytes_asked); });
+  report.Add("bytes that the graphs read",
+             [](const ReplayResult& r) { return BytesText(r.steps.verified_bytes); });
+  report.Add("  written by the host",
+             [](const ReplayResult& r) { return BytesText(r.stager.bytes_asked); });
   report.Add("  sent", [](const ReplayResult& r) { return BytesText(r.stager.bytes_sent); });
   report.Add("  saved", [](const ReplayResult& r) {
-    return PercentText(BytesSaved(r.stager), r.stager.bytes_asked);
+    return PercentText(BytesSaved(r), r.steps.verified_bytes);
   });
 }
 
@@ -99,10 +104,8 @@ void AddHost(Report& report, bool simulated_time) {
 }
 
 void AddVerdict(Report& report) {
-  report.Add("bytes verified",
-             [](const ReplayResult& r) { return BytesText(r.steps.verified_bytes); });
-  report.Count("  steps verified", [](const ReplayResult& r) { return r.steps.verified_steps; });
-  report.Count("  steps with a mismatch", [](const ReplayResult& r) { return r.steps.mismatches; });
+  report.Count("steps verified", [](const ReplayResult& r) { return r.steps.verified_steps; });
+  report.Count("  with a mismatch", [](const ReplayResult& r) { return r.steps.mismatches; });
   report.Count("hazards", [](const ReplayResult& r) { return r.hazards; });
   report.Add("real time", [](const ReplayResult& r) {
     return DurationText(static_cast<uint64_t>(r.seconds * 1e9));
