@@ -22,16 +22,16 @@ struct UploaderOptions {
   StagingPolicy policy = StagingPolicy::Pipelined();
 
   // Threads that read sources into chunks beside the calling thread; made by the first upload that
-  // wakes them.
+  // wakes them, and no more than there are cores for them and the calling thread.
   uint32_t threads = 8;
 
-  // The largest chunk, and the smallest that a source is divided into. Between the two it is a
-  // sixteenth of the source, so that the copy of what was read runs beside the reading of the rest.
+  // The largest chunk, and the smallest that a source is divided into. Between the two it is an
+  // eighth of the source, so that the copy of what was read runs beside the reading of the rest.
   uint64_t chunk_bytes = uint64_t{4} << 20;
-  uint64_t min_chunk_bytes = uint64_t{128} << 10;
+  uint64_t min_chunk_bytes = uint64_t{256} << 10;
 
   // A chunk is read in pieces of this size, each by whichever thread comes first.
-  uint64_t piece_bytes = uint64_t{128} << 10;
+  uint64_t piece_bytes = uint64_t{256} << 10;
 
   // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,
   // and who is awake still.
@@ -49,7 +49,7 @@ struct UploaderOptions {
   uint64_t max_pinned_bytes = uint64_t{256} << 20;
 
   // Memory up to this size is copied by the calling thread alone, through one slot of a ring.
-  uint64_t ring_bytes = uint64_t{64} << 10;
+  uint64_t ring_bytes = uint64_t{256} << 10;
 
   // How long an upload waits for a chunk before it fails with `kUnavailable`.
   std::chrono::nanoseconds wait_timeout = std::chrono::seconds(30);

@@ -84,7 +84,7 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
     for (const std::string& report : {text, json, svg})
       EXPECT_NE(report.find(way), std::string::npos) << way << " in\n" << report;
   }
-  EXPECT_NE(text.find("pieces of 32 KiB, after a pause"), std::string::npos) << text;
+  EXPECT_NE(text.find("pieces of 64 KiB, after a pause"), std::string::npos) << text;
   EXPECT_EQ(svg.find("pieces of"), std::string::npos) << "the sweep is no part of the picture";
   EXPECT_NE(json.find("\"pageable_through_pinned_below_bytes\""), std::string::npos);
   EXPECT_EQ(svg.rfind("</svg>\n"), svg.size() - 7);

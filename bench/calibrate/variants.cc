@@ -25,8 +25,9 @@ void AddSizes(std::vector<Variant>& variants, const UploaderOptions& base, const
 
 std::vector<Variant> VariantsOf(const UploaderOptions& base) {
   std::vector<Variant> variants = {{"as it is", base}};
-  AddSizes(variants, base, "pieces of", &UploaderOptions::piece_bytes, {32, 64, 128, 256, 512});
-  AddSizes(variants, base, "least chunk", &UploaderOptions::min_chunk_bytes, {64, 128, 256, 512});
+  AddSizes(variants, base, "pieces of", &UploaderOptions::piece_bytes, {64, 128, 256, 512, 1024});
+  AddSizes(variants, base, "least chunk", &UploaderOptions::min_chunk_bytes,
+           {64, 128, 256, 512, 1024});
   AddSizes(variants, base, "ring up to", &UploaderOptions::ring_bytes, {32, 64, 128, 256});
   AddSizes(variants, base, "wakes from", &UploaderOptions::wake_bytes, {256, 1024, 4096});
   for (const uint32_t threads : {3U, 5U, 7U, 10U}) {

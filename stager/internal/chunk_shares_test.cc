@@ -105,6 +105,30 @@ TEST_F(ChunkSharesTest, AShareWhoseRecordFailedComesBackAtOnce) {
   ASSERT_TRUE(fake_->Release(a_));
 }
 
+// One event for several chunks of an upload that goes on, and for what is left at its end.
+TEST_F(ChunkSharesTest, AQuarterOfAnUploadsPartSharesAnEvent) {
+  shares_ = std::make_unique<ChunkShares>(faulty_, 32);  // 16 for a stream
+  const auto upload = shares_->Join(IdOf(a_));
+  const auto enqueue = [&](int chunks) {
+    for (int i = 0; i < chunks; ++i) {
+      ASSERT_TRUE(shares_->TryTake(*upload).value_or(false));
+      shares_->InFlight(upload, a_, /*more=*/true);
+    }
+  };
+  enqueue(3);
+  EXPECT_EQ(fake_->counters().records, 0U);
+  enqueue(1);
+  EXPECT_EQ(fake_->counters().records, 1U);
+  enqueue(2);
+  shares_->Record(*upload, a_);
+  shares_->Record(*upload, a_);
+  EXPECT_EQ(fake_->counters().records, 2U);
+  fake_->RunUntilIdle();
+  EXPECT_EQ(upload->in_use, 6U);
+  EXPECT_EQ(TakeAll(*upload), 16U) << "all six came back";
+  Leave(upload);
+}
+
 TEST_F(ChunkSharesTest, AnEventThatFailsToAnswerFailsNoUploadOfAnotherStream) {
   shares_ = std::make_unique<ChunkShares>(faulty_, 2);
   const auto first = shares_->Join(IdOf(a_));

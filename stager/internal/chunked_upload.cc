@@ -12,7 +12,7 @@ namespace {
 
 // Into so many chunks a source is divided that is neither small nor large: the copy of the last one
 // is all that is not hidden behind the reading.
-constexpr uint64_t kChunksOfASource = 16;
+constexpr uint64_t kChunksOfASource = 8;
 // Sizes of chunks are multiples of it, so that chunks start where copies like to start.
 constexpr uint64_t kChunkUnitBytes = 4096;
 // At most; pieces are counted in 32 bits.

@@ -24,6 +24,14 @@ bool LookFor(std::chrono::nanoseconds time, const Seen& seen) {
   return true;
 }
 
+// Threads that look for work on the cores of those that have some are in their way.
+uint32_t CoresForThreads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return ~uint32_t{0};
+  return static_cast<uint32_t>(std::max(CPU_COUNT(&set) - 1, 1));
+}
+
 }  // namespace
 
 FillPool::FillPool(uint32_t threads, std::chrono::nanoseconds look_for) noexcept
@@ -50,9 +58,10 @@ void* FillPool::Main(void* pool) {
 
 // As many as the system gives. Not `std::thread`, which can only throw when the system has no more.
 void FillPool::StartThreads() {
-  threads_.reserve(threads_wanted_);
+  const uint32_t threads = std::min(threads_wanted_, CoresForThreads());
+  threads_.reserve(threads);
   pthread_t thread = {};
-  while (threads_.size() < threads_wanted_ &&
+  while (threads_.size() < threads &&
          pthread_create(&thread, nullptr, &FillPool::Main, this) == 0) {
     threads_.push_back(thread);
   }

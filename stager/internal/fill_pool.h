@@ -64,7 +64,7 @@ struct FillJob {
 class FillPool {
  public:
   // `look_for`: how long idle threads look for work before they sleep. With 0 threads whoever
-  // finishes a job reads all of it.
+  // finishes a job reads all of it; of more than there are cores for, fewer are made.
   FillPool(uint32_t threads, std::chrono::nanoseconds look_for) noexcept;
   ~FillPool();
   FillPool(const FillPool&) = delete;

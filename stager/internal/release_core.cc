@@ -172,13 +172,8 @@ Expected<void> ReleaseCore::PushAndFlush(HeldSource&& source, StreamId id, const
     Open(queue, std::move(source), reserved);
     batch = TakeOpen(queue, replaced);
   }
-  auto recorded = RecordAndPutBack(id, std::move(batch), stream);
   bool look = false;
-  {
-    MutexLock lock(mutex_);
-    const auto found = queues_.find(id);
-    look = found != queues_.end() && found->second.in_flight.size() >= found->second.look_at;
-  }
+  auto recorded = RecordAndPutBack(id, std::move(batch), stream, &look);
   if (look) static_cast<void>(Collect(id, id));
   return recorded;
 }
@@ -234,10 +229,12 @@ Expected<void> ReleaseCore::RecordBatch(Batch& batch, const Stream& stream) {
   return recorded;
 }
 
-void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
+// Answers whether to look for complete batches.
+bool ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
   std::vector<Held> let_go;  // ends after the lock
   MutexLock lock(mutex_);
   StreamQueue& queue = queues_.find(id)->second;
+  bool look = false;
   queue.recording.erase(queue.recording.find(batch->oldest));
   if (recorded) {
     ++stats_.flushes;
@@ -245,6 +242,7 @@ void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
         std::find_if(queue.in_flight.rbegin(), queue.in_flight.rend(),
                      [&](const BatchRef& other) { return other->taken < batch->taken; });
     queue.in_flight.insert(younger.base(), std::move(batch));
+    look = queue.in_flight.size() >= queue.look_at;
   } else {
     ++stats_.flushes_failed;
     queue.due = on_failed_record_ == OnFailedRecord::kKeep;
@@ -260,11 +258,14 @@ void ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
     DropIfEmpty(id);
   }
   NotifyWaiters();
+  return look;
 }
 
-Expected<void> ReleaseCore::RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream) {
+Expected<void> ReleaseCore::RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream,
+                                             bool* look) {
   auto recorded = RecordBatch(*batch, stream);
-  PutBack(id, std::move(batch), recorded.has_value());
+  const bool worth_a_look = PutBack(id, std::move(batch), recorded.has_value());
+  if (look != nullptr) *look = worth_a_look;
   return recorded;
 }
 

@@ -148,9 +148,10 @@ class ReleaseCore {
   void Open(StreamQueue& queue, HeldSource&& source, uint64_t reserved) H2D_REQUIRES(mutex_);
   BatchRef TakeOpen(StreamQueue& queue, std::vector<BatchRef>& replaced) H2D_REQUIRES(mutex_);
   void TakeUnasked(StreamQueue& queue, std::vector<BatchRef>& replaced) H2D_REQUIRES(mutex_);
-  Expected<void> RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream);
+  Expected<void> RecordAndPutBack(StreamId id, BatchRef batch, const Stream& stream,
+                                  bool* look = nullptr);
   Expected<void> RecordBatch(Batch& batch, const Stream& stream);
-  void PutBack(StreamId id, BatchRef batch, bool recorded);
+  bool PutBack(StreamId id, BatchRef batch, bool recorded);
   Expected<uint64_t> Collect(std::optional<StreamId> only, std::optional<StreamId> concern);
   enum class Answer : uint8_t { kPending, kComplete, kFailed };
   Answer Ask(Batch& batch, Expected<void>& result) H2D_REQUIRES(mutex_);

@@ -27,11 +27,14 @@ SmallSlots::SmallSlots(std::shared_ptr<Device> device, uint64_t slot_bytes, uint
       tracker_(std::move(device), NoLimits()) {}
 
 // The slots are divided among the streams that use any and one that may come.
-bool SmallSlots::TakeShare(StreamId stream) {
+bool SmallSlots::HasShare(StreamId stream) const {
   const auto found = in_use_.find(stream);
-  const size_t streams = in_use_.size() + (found == in_use_.end() ? 1 : 0);
-  const auto part = static_cast<uint32_t>(std::max<size_t>(max_slots_ / (streams + 1), 1));
-  if (found != in_use_.end() && found->second >= part) return false;
+  if (found == in_use_.end()) return true;
+  return found->second < std::max<size_t>(max_slots_ / (in_use_.size() + 1), 1);
+}
+
+bool SmallSlots::TakeShare(StreamId stream) {
+  if (!HasShare(stream)) return false;
   ++in_use_[stream];
   ++counts_.in_use;
   return true;
@@ -56,7 +59,7 @@ std::optional<PinnedBuffer> SmallSlots::TryTake(StreamId stream) {
   bool ask = false;
   {
     MutexLock lock(mutex_);
-    ask = made_ >= std::min(kMadeUnasked, max_slots_);
+    ask = made_ >= std::min(kMadeUnasked, max_slots_) || !HasShare(stream);
   }
   if (ask) {
     static_cast<void>(tracker_.Poll(stream));

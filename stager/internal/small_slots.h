@@ -44,6 +44,7 @@ class SmallSlots {
   Counts counts() const noexcept;
 
  private:
+  bool HasShare(StreamId stream) const H2D_REQUIRES(mutex_);
   bool TakeShare(StreamId stream) H2D_REQUIRES(mutex_);
   void EndShare(StreamId stream) H2D_REQUIRES(mutex_);
   std::optional<PinnedBuffer> TakeFree(StreamId stream) H2D_EXCLUDES(mutex_);

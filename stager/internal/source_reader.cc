@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <system_error>
 
 #include "h2d/device/checked_size.h"
+#include "h2d/stager/internal/streaming_copy.h"
 
 namespace h2d::internal {
 namespace {
@@ -52,7 +52,7 @@ Expected<void> SourceReader::Check() const {
 
 Expected<void> SourceReader::Read(uint64_t at, std::span<std::byte> into) const {
   if (is_file_) return ReadFile(at, into);
-  std::memcpy(into.data(), memory_.data() + at, into.size());
+  StreamingCopy(into.data(), memory_.data() + at, into.size());
   return {};
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "h2d/device/checked_size.h"
 #include "h2d/device/pinned_buffer.h"
+#include "h2d/stager/internal/streaming_copy.h"
 #include "h2d/stager/staging.h"
 
 namespace h2d::internal {
@@ -137,11 +137,9 @@ Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, Uplo
     if (!sent) return ErrorOf(sent);
     return UploadTicket(read_);
   }
-  const auto ticket = std::make_shared<TicketState>(this);
-  auto sent = SendDirectly(source, destination.ptr, stream, status->id, ticket, control.cancel);
-  if (!sent) return ErrorOf(sent);
-  if (control.progress) control.progress({source.bytes(), source.bytes()});
-  return UploadTicket(ticket);
+  auto ticket = SendDirectly(source, destination.ptr, stream, status->id, control.cancel);
+  if (ticket && control.progress) control.progress({source.bytes(), source.bytes()});
+  return ticket;
 }
 
 Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
@@ -170,7 +168,7 @@ Expected<bool> UploaderCore::TrySendSmall(const UploadSource& source, DevicePtr 
   const uint64_t bytes = source.bytes();
   const std::span<std::byte> memory = slot->bytes().first(bytes);
   device_->OnHostAccess(memory, HostAccess::kWrite);
-  std::memcpy(memory.data(), source.memory().data(), bytes);
+  StreamingCopy(memory.data(), source.memory().data(), bytes);
   mirrors_->ForgetOverlapping(to, bytes);
   Expected<void> copied = device_->CopyAsync(to, memory, stream);
   mirrors_->ForgetOverlapping(to, bytes);
@@ -183,21 +181,22 @@ Expected<bool> UploaderCore::TrySendSmall(const UploadSource& source, DevicePtr 
 
 // Mirrors forget before the enqueueing and after it, as for every copy that passes them by. An
 // event is recorded at once, whatever the policy: the caller may destroy the stream as soon as the
-// call has returned.
-Expected<void> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
-                                          StreamId id, const std::shared_ptr<TicketState>& ticket,
-                                          const std::stop_token& cancel) {
+// call has returned. What can be done behind the copy is done there, beside it.
+Expected<UploadTicket> UploaderCore::SendDirectly(UploadSource& source, DevicePtr to,
+                                                  const Stream& stream, StreamId id,
+                                                  const std::stop_token& cancel) {
   const uint64_t bytes = source.bytes();
   if (auto room = sources_.Reserve({.id = id, .capturing = false}, stream, bytes, cancel); !room)
     return ErrorOf(room);
   mirrors_->ForgetOverlapping(to, bytes);
   Expected<void> copied = device_->CopyAsync(to, source.memory(), stream);
   mirrors_->ForgetOverlapping(to, bytes);
+  const auto ticket = std::make_shared<TicketState>(this);
   // Also when the call failed: the copy may run.
   Expected<void> flushed = sources_.PushAndFlush(
       HeldSource(DirectSource{std::exchange(source.owner(), std::nullopt), ticket}, bytes), id,
       stream, bytes);
-  if (copied && flushed) return {};
+  if (copied && flushed) return UploadTicket(ticket);
   Error error = copied ? flushed.error() : copied.error();
   error.message += " The copy of " + std::to_string(bytes) +
                    " bytes may have been enqueued: the destination is incomplete, and the device "

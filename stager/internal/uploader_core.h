@@ -54,9 +54,8 @@ class UploaderCore {
                                    const UploadControl& control);
   Expected<bool> TrySendSmall(const UploadSource& source, DevicePtr to, const Stream& stream,
                               StreamId id);
-  Expected<void> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream, StreamId id,
-                              const std::shared_ptr<TicketState>& ticket,
-                              const std::stop_token& cancel);
+  Expected<UploadTicket> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
+                                      StreamId id, const std::stop_token& cancel);
 
   const std::shared_ptr<Device> device_;
   const UploaderOptions options_;

@@ -104,9 +104,14 @@ class UploadRun {
     options.threads = Draw(2) * 2;
     options.chunk_bytes = kChunk;
     options.min_chunk_bytes = kChunk;
-    options.max_chunks = 1 + Draw(6);
-    options.max_pinned_bytes = kChunk * (1 + Draw(8));
+    // Few chunks for many uploads, or so many that one event stands for several.
+    const uint64_t many = Draw(3) == 0 ? 4 : 1;
+    options.max_chunks = static_cast<uint32_t>(many * (1 + Draw(6)));
+    options.max_pinned_bytes = many * kChunk * (1 + Draw(8));
     options.ring_bytes = Draw(2) * 100;
+    options.piece_bytes = Draw(2) == 0 ? 100 : kChunk;
+    options.wake_bytes = Draw(2) == 0 ? 1 : 1 << 20;
+    options.awake_for = std::chrono::microseconds(20 * Draw(2));
     options.wait_timeout = std::chrono::milliseconds(with_holds_ ? 1 : 10'000);
     options.policy.pageable_through_pinned_below_bytes = Draw(4) == 0 ? 3 * kChunk : ~uint64_t{0};
     options.policy.flush_above_bytes = 2 * kChunk;

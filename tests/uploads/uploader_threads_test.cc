@@ -37,8 +37,10 @@ UploaderOptions ManySmallChunks() {
   options.threads = 3;
   options.chunk_bytes = 4096;
   options.min_chunk_bytes = 4096;
-  options.max_chunks = 8;
-  options.max_pinned_bytes = 8 * 4096 + 65'536;
+  options.max_chunks = 32;
+  options.max_pinned_bytes = 32 * 4096 + 65'536;
+  options.piece_bytes = 1000;
+  options.wake_bytes = 8192;
   options.ring_bytes = 1024;
   return options;
 }
