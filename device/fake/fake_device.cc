@@ -3,8 +3,11 @@
 #include <utility>
 
 #include "h2d/device/fake/internal/core.h"
+#include "h2d/device/fake/internal/printable_name.h"
 
 namespace h2d {
+
+using fake_internal::PrintableName;
 
 std::span<const std::byte> KernelMemory::Read(DevicePtr ptr, uint64_t bytes) const {
   return core_.KernelBytes(*static_cast<const fake_internal::Op*>(operation_), ptr, bytes, false);
@@ -56,7 +59,7 @@ void FakeDevice::OnHostAccess(std::span<const std::byte> bytes, HostAccess acces
 }
 
 Expected<DevicePtr> FakeDevice::AllocateDevice(uint64_t bytes, std::string_view name) {
-  return core_->AllocateDevice(bytes, name);
+  return core_->AllocateDevice(bytes, PrintableName(name));
 }
 Expected<void> FakeDevice::FreeDevice(DevicePtr ptr) { return core_->FreeDevice(ptr); }
 Expected<void> FakeDevice::Peek(DevicePtr ptr, std::span<std::byte> bytes) const {
@@ -71,7 +74,7 @@ Expected<void> FakeDevice::ReadBack(DevicePtr ptr, std::span<std::byte> bytes,
 }
 
 Stream FakeDevice::NewStream(std::string_view name, StreamFlags flags) {
-  return core_->NewStream(name, flags);
+  return core_->NewStream(PrintableName(name), flags);
 }
 Expected<void> FakeDevice::DestroyStream(const Stream& stream) {
   return core_->DestroyStream(stream);
@@ -96,6 +99,7 @@ Expected<EventState> FakeDevice::QueryStream(const Stream& stream) {
 }
 
 Expected<void> FakeDevice::Launch(const Stream& stream, KernelSpec kernel) {
+  kernel.name = PrintableName(kernel.name);
   return core_->Launch(stream, std::move(kernel));
 }
 Expected<void> FakeDevice::LaunchHostFunc(const Stream& stream, std::function<void()> function) {
@@ -127,9 +131,9 @@ Expected<void> FakeDevice::RawTrim() { return core_->Trim(true); }
 void FakeDevice::Poison(Error error) { core_->Poison(std::move(error)); }
 
 void FakeDevice::BeginOperation(uint64_t operation) { core_->BeginOperation(operation); }
-void FakeDevice::NameTask(std::string_view name) { core_->NameTask(name); }
+void FakeDevice::NameTask(std::string_view name) { core_->NameTask(PrintableName(name)); }
 void FakeDevice::NamePinned(const void* address, std::string_view name) {
-  core_->NamePinned(address, name);
+  core_->NamePinned(address, PrintableName(name));
 }
 std::vector<Hazard> FakeDevice::hazards() const { return core_->Hazards(); }
 uint64_t FakeDevice::hazard_count() const { return core_->HazardCount(); }

@@ -289,7 +289,8 @@ class FakeDevice final : public Device {
   // follow belong to operation `operation` of the calling thread's plan. Without a call, each call
   // of the host is an operation of its own: 0, 1, 2, ...
   void BeginOperation(uint64_t operation);
-  // What messages call the calling thread's lane, or the buffer that `address` lies in.
+  // What messages call the calling thread's lane, or the buffer that `address` lies in. In these
+  // and all names control characters are shown as blanks and bytes that are no UTF-8 as '?'.
   void NameTask(std::string_view name);
   void NamePinned(const void* address, std::string_view name);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "h2d/device/fake/fake_device.h"
+#include "h2d/device/fake/internal/printable_name.h"
 
 namespace h2d {
 namespace {
@@ -67,6 +68,27 @@ TEST(Timeline, FitsTheWidthThatIsAskedForAndLosesNothingByIt) {
     EXPECT_NE(text.find("+ 0"), std::string::npos);
   }
   EXPECT_EQ(device->Timeline(10), device->Timeline(60));  // no narrower
+}
+
+TEST(Timeline, KeepsItsColumnsAndItsCharactersWhateverTheNamesAre) {
+  const std::shared_ptr<FakeDevice> device = FakeDevice::Create();
+  std::string euros;
+  for (int i = 0; i < 100; ++i) euros += "\xe2\x82\xac";
+  const Stream stream = device->NewStream("two\nlines");
+  const DevicePtr target = *device->AllocateDevice(64, "bell\a\xff");
+  ASSERT_TRUE(device->Launch(stream, {.name = euros, .writes = {{target, 64}}}));
+  const PinnedBuffer slot = *device->AllocatePinned(64);
+  device->NamePinned(slot.bytes().data(), "slot\r");
+  ASSERT_TRUE(device->CopyAsync(target, slot.bytes(), stream));
+  device->RunUntilIdle();
+  for (size_t columns = 60; columns < 80; ++columns) {
+    const std::string text = device->Timeline(columns);
+    EXPECT_NE(text.find("two lines"), std::string::npos) << text;
+    for (const std::string& line : LinesOf(text)) {
+      EXPECT_LE(line.size(), columns) << line;
+      EXPECT_EQ(fake_internal::PrintableName(line), line);
+    }
+  }
 }
 
 TEST(Timeline, OfManyStreamsKeepsTheLanesOfTheHazard) {
