@@ -42,6 +42,6 @@ TEST(QuotesTest, EachCppBlockOfThePageOnTestingStandsInTheFileThatItNames) {
   ExpectQuotes("docs/testing_your_engine.md", 6);
 }
 
-TEST(QuotesTest, TheExampleInTheReadmeIsAProgramOfTheTree) { ExpectQuotes("README.md", 1); }
+TEST(QuotesTest, TheExamplesInTheReadmeAreProgramsOfTheTree) { ExpectQuotes("README.md", 2); }
 
 }  // namespace

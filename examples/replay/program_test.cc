@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "h2d/docs/shown_output.h"
+
 namespace h2d::replay {
 namespace {
 
@@ -38,7 +40,7 @@ void ExpectOutcome(const std::string& arguments, int status, const std::string& 
 
 // A file of the test's own; answers its path.
 std::string WriteFile(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + "/" + name;
+  std::string path = ::testing::TempDir() + "/" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
@@ -65,6 +67,11 @@ TEST(ProgramTest, ComparingShowsEveryWayToStageInOneTable) {
       EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
     }
   }
+}
+
+TEST(ProgramTest, TheComparisonInTheReadmeIsWhatIsPrinted) {
+  const Outcome outcome = RunProgram("--compare --requests=100");
+  h2d::testing::ExpectShows("examples/README.md", "separate-mirrored", outcome.text);
 }
 
 TEST(ProgramTest, AWayToStageCanBeChosen) {
@@ -100,7 +107,7 @@ TEST(ProgramTest, ARequestThatCanNeverFitIsTold) {
 TEST(ProgramTest, ARelativeTraceIsSoughtWhereBazelRunWasCalled) {
   const std::string path =
       WriteFile("here.csv", std::string(kHeader) + "2023-11-16 18:17:03,100,2\n");
-  ASSERT_EQ(setenv("BUILD_WORKING_DIRECTORY", testing::TempDir().c_str(), 1), 0);
+  ASSERT_EQ(setenv("BUILD_WORKING_DIRECTORY", ::testing::TempDir().c_str(), 1), 0);
   ExpectOutcome("--trace=here.csv", 0, "1 requests on");
   ExpectOutcome("--trace=" + path, 0, "1 requests on");
   unsetenv("BUILD_WORKING_DIRECTORY");

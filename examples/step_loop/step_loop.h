@@ -1,5 +1,6 @@
 // A decode loop in miniature: each step's inputs are staged on a plan stream while the graph of the
-// step before still runs on another.
+// step before still runs on another. Two tensors, each with a mirror and a copy of its own; a dozen
+// lie better in one slab with a `StepWriter` (examples/first_step, examples/replay).
 #ifndef H2D_EXAMPLES_STEP_LOOP_STEP_LOOP_H_
 #define H2D_EXAMPLES_STEP_LOOP_STEP_LOOP_H_
 
