@@ -50,6 +50,22 @@ Unexpected BadCopy(DevicePtr destination, std::span<const std::byte> source) {
   return BadCopyCalled("The copy", destination, source);
 }
 
+Expected<StreamStatus> OfInspect(const DeviceIdentity& self, const Stream& stream) {
+  Expected<void> refused = CheckInspect(self, stream);
+  return ErrorOf(refused);
+}
+
+Expected<void> OfRecord(const DeviceIdentity& self, const Event& event, const Stream& stream) {
+  if (Expected<void> ok = CheckInspect(self, stream); !ok) return ok;
+  return BadEvent(event);
+}
+
+Expected<void> OfCopyAsync(const DeviceIdentity& self, DevicePtr destination,
+                           std::span<const std::byte> source, const Stream& stream) {
+  if (Expected<void> ok = CheckInspect(self, stream); !ok) return ok;
+  return BadCopy(destination, source);
+}
+
 }  // namespace argument_errors
 
 Expected<void> CheckCopyBatchAsync(const DeviceIdentity& self, std::span<const CopyEntry> entries,

@@ -52,11 +52,15 @@ Expected<CopyOutcome> PinnedStager::CopyImage(const Destination& destination,
 
 Expected<CopyOutcome> PinnedStager::CopyImage(H2DMirror& mirror, const internal::HostImage& image,
                                               const Stream& stream, internal::WaitForSlot wait) {
-  if (mirror.state_ == nullptr || &mirror.state_->core() != core_.get()) [[unlikely]] {
-    Expected<void> own = mirror.CheckMadeBy(core_.get());
-    return core_->Counted<CopyOutcome>(ErrorOf(own));
-  }
+  if (mirror.state_ == nullptr || &mirror.state_->core() != core_.get()) [[unlikely]]
+    return NotOwn(mirror);
   return core_->CopyMirrored(*mirror.state_, image, stream, wait);
+}
+
+// REQUIRES: `mirror` is not this stager's.
+Expected<CopyOutcome> PinnedStager::NotOwn(const H2DMirror& mirror) {
+  Expected<void> own = mirror.CheckMadeBy(core_.get());
+  return core_->Counted<CopyOutcome>(ErrorOf(own));
 }
 
 static_assert(PinnedStager::kMaxBatchCopies == internal::kMaxBatchEntries);

@@ -159,6 +159,7 @@ class PinnedStager {
                                   const Stream& stream, internal::WaitForSlot wait);
   Expected<CopyOutcome> CopyImage(H2DMirror& mirror, const internal::HostImage& image,
                                   const Stream& stream, internal::WaitForSlot wait);
+  Expected<CopyOutcome> NotOwn(const H2DMirror& mirror);
 
   Expected<CopyOutcome> CopyBatchImages(std::span<const BatchCopy> copies, const Stream& stream,
                                         internal::WaitForSlot wait);

@@ -24,6 +24,7 @@ namespace {
 constexpr size_t kValues = 64;  // 256 B
 constexpr size_t kFields = 16;
 constexpr size_t kFieldValues = 256;  // 1 KiB each
+constexpr size_t kFieldBytes = kFieldValues * sizeof(int32_t);
 
 // Ends the program: a call that fails would count for less than it costs.
 template <class T>
@@ -52,14 +53,15 @@ struct Bench {
 
 // The layout's slab is aligned as device memory is.
 struct Step {
-  explicit Step(Bench& bench) {
+  explicit Step(Bench& bench)
+      : stager(Must(PinnedStager::Create(bench.host, {.slot_bytes = kFields * kFieldBytes}))) {
     StepLayout::Builder builder;
     for (size_t i = 0; i < kFields; ++i) {
       fields[i] = builder.Add<int32_t>("field " + std::to_string(i), kFieldValues);
     }
     const StepLayout layout = Must(std::move(builder).Build());
     slab.emplace(Must(bench.host->AllocatePinned(layout.slab_bytes())));
-    writer.emplace(Must(bench.stager->NewStepWriter(layout, DevicePtr(slab->bytes().data()))));
+    writer.emplace(Must(stager->NewStepWriter(layout, DevicePtr(slab->bytes().data()))));
   }
   CopyOutcome Send(Bench& bench) {
     for (const Field<int32_t>& field : fields) {
@@ -68,6 +70,7 @@ struct Step {
     return Must(writer->Submit(bench.stream));
   }
 
+  std::unique_ptr<PinnedStager> stager;
   std::array<Field<int32_t>, kFields> fields;
   std::vector<int32_t> values = std::vector<int32_t>(kFieldValues, 7);
   std::optional<PinnedBuffer> slab;
@@ -103,10 +106,27 @@ extern "C" {
 [[gnu::noinline]] void MeasuredFieldMemcmps(Step* step) {
   for (size_t i = 0; i < kFields; ++i) {
     asm volatile("" : : : "memory");
-    Require(std::memcmp(step->slab->bytes().data() + i * kFieldValues * sizeof(int32_t),
-                        step->values.data(), kFieldValues * sizeof(int32_t)) == 0,
+    Require(std::memcmp(step->slab->bytes().data() + i * kFieldBytes, step->values.data(),
+                        kFieldBytes) == 0,
             "The values differ.");
   }
+}
+
+// What a step that changed cannot do without: the image takes its values, the slot the image, and
+// the destination what the slot holds.
+[[gnu::noinline]] void MeasuredPackedMemcpys(Step* step, std::byte* image) {
+  for (size_t i = 0; i < kFields; ++i) {
+    std::memcpy(image + i * kFieldBytes, step->values.data(), kFieldBytes);
+    asm volatile("" : : : "memory");
+  }
+  for (std::byte* to : {image + kFields * kFieldBytes, step->slab->bytes().data()}) {
+    std::memcpy(to, image, kFields * kFieldBytes);
+    asm volatile("" : : : "memory");
+  }
+}
+
+[[gnu::noinline]] void MeasuredChangedStep(Bench* bench, Step* step) {
+  Require(step->Send(*bench).kind == CopyOutcome::Kind::kIssued, "A step was not sent in full.");
 }
 
 [[gnu::noinline]] void MeasuredUnchangedStep(Bench* bench, Step* step) {
@@ -141,6 +161,17 @@ int Run(std::string_view name, uint64_t calls) {
     Step step(bench);
     static_cast<void>(step.Send(bench));
     repeat([&] { MeasuredUnchangedStep(&bench, &step); });
+  } else if (name == "packed") {
+    Step step(bench);
+    std::vector<std::byte> image(2 * kFields * kFieldBytes);
+    repeat([&] { MeasuredPackedMemcpys(&step, image.data()); });
+  } else if (name == "changed") {
+    Step step(bench);
+    static_cast<void>(step.Send(bench));
+    repeat([&] {
+      for (int32_t& value : step.values) ++value;
+      MeasuredChangedStep(&bench, &step);
+    });
   } else {
     std::fprintf(stderr, "There is no case of that name.\n");
     return 2;
@@ -153,7 +184,8 @@ int Run(std::string_view name, uint64_t calls) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: instructions memcpy|copy|memcmp|hit|fields|step CALLS\n");
+    std::fprintf(stderr,
+                 "usage: instructions memcpy|copy|memcmp|hit|fields|step|packed|changed CALLS\n");
     return 2;
   }
   return h2d::Run(argv[1], std::strtoull(argv[2], nullptr, 10));

@@ -152,9 +152,11 @@ uint64_t HostDevice::MemorySpace() const noexcept { return kHostMemorySpace; }
 // `memmove`, because a destination may overlap its source when both are host memory.
 Expected<void> HostDevice::CopyAsync(DevicePtr destination, std::span<const std::byte> source,
                                      const Stream& stream) {
-  if (Expected<void> ok = CheckCopyAsync(identity_, destination, source, stream); !ok) return ok;
-  if (!source.empty()) std::memmove(destination.pointer(), source.data(), source.size());
-  return {};
+  Expected<void> ok = CheckCopyAsync(identity_, destination, source, stream);
+  if (ok && !source.empty()) {
+    std::memmove(destination.pointer(), source.data(), source.size());
+  }
+  return ok;
 }
 
 // A backend whose driver has no call for a batch makes a copy call for each entry; an error in the
@@ -212,7 +214,7 @@ Expected<void> HostDevice::WaitEvent(const Stream& stream, const Event& event) {
 // A backend asks first whether the stream is being captured, and for the identity only when it is
 // not: the second question may invalidate a capture, the first never does.
 Expected<StreamStatus> HostDevice::Inspect(const Stream& stream) {
-  if (Expected<void> ok = CheckInspect(identity_, stream); !ok) return ErrorOf(ok);
+  if (!IsOwnStream(identity_, stream)) return argument_errors::OfInspect(identity_, stream);
   switch (stream.kind()) {
     case StreamKind::kOrdinary:
       return StreamStatus{false, stream.id()};

@@ -9,57 +9,30 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(uint64_t);
 
-// Which of the eight bytes of two words differ, as bits; a word's lowest address is its lowest byte
-// on every host that CUDA runs on.
-static_assert(std::endian::native == std::endian::little);
-uint64_t Differing(const std::byte* a, const std::byte* b) noexcept {
-  return LoadWord(a) ^ LoadWord(b);
-}
-uint64_t FirstByte(uint64_t differing) noexcept {
-  return static_cast<uint64_t>(std::countr_zero(differing)) / 8;
-}
-uint64_t BytesAbove(uint64_t differing) noexcept {
-  return static_cast<uint64_t>(std::countl_zero(differing)) / 8;
-}
-
 // The library's memcmp is the fastest comparison there is, but does not say where: equal chunks are
 // passed over with it, and the chunk that differs is looked at word by word.
 constexpr uint64_t kChunk = 256;
 
-// The offset of the first byte in which `a` and `b`, which differ, do: usually in the first word.
-uint64_t FindMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
-  if (bytes >= kWord) {
-    const uint64_t differing = Differing(a, b);
-    if (differing != 0) return FirstByte(differing);
-  }
+// The offset of the first byte in which `a` and `b` differ, or `bytes`.
+uint64_t FirstMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  if (SameBytes(a, b, bytes)) return bytes;
   uint64_t at = 0;
-  while (at + kChunk <= bytes && std::memcmp(a + at, b + at, kChunk) == 0) at += kChunk;
+  while (at + kChunk <= bytes && SameBytes(a + at, b + at, kChunk)) at += kChunk;
   for (; at + kWord <= bytes; at += kWord) {
-    const uint64_t differing = Differing(a + at, b + at);
-    if (differing != 0) return at + FirstByte(differing);
+    const uint64_t differing = DifferingBits(a + at, b + at);
+    if (differing != 0) return at + static_cast<uint64_t>(std::countr_zero(differing)) / 8;
   }
   while (at < bytes && a[at] == b[at]) ++at;
   return at;
 }
 
-// The offset of the first byte in which `a` and `b` differ, or `bytes`.
-uint64_t FirstMismatch(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
-  return SameBytes(a, b, bytes) ? bytes : FindMismatch(a, b, bytes);
-}
-
-// One past the last byte in which `a` and `b` differ, usually in the last word, or 0.
+// One past the last byte in which `a` and `b` differ, or 0.
 uint64_t MismatchEnd(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
-  if (bytes >= kWord) {
-    const uint64_t differing = Differing(a + bytes - kWord, b + bytes - kWord);
-    if (differing != 0) return bytes - BytesAbove(differing);
-  }
   uint64_t end = bytes;
-  while (end >= kChunk && std::memcmp(a + end - kChunk, b + end - kChunk, kChunk) == 0) {
-    end -= kChunk;
-  }
+  while (end >= kChunk && SameBytes(a + end - kChunk, b + end - kChunk, kChunk)) end -= kChunk;
   for (; end >= kWord; end -= kWord) {
-    const uint64_t differing = Differing(a + end - kWord, b + end - kWord);
-    if (differing != 0) return end - BytesAbove(differing);
+    const uint64_t differing = DifferingBits(a + end - kWord, b + end - kWord);
+    if (differing != 0) return end - static_cast<uint64_t>(std::countl_zero(differing)) / 8;
   }
   while (end > 0 && a[end - 1] == b[end - 1]) --end;
   return end;
@@ -109,20 +82,23 @@ void FillPadded(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept 
   }
 }
 
-ByteSpan Difference(const ImageBytes& image, const std::byte* held, uint64_t bytes) noexcept {
-  const uint64_t values = std::min(bytes, image.value_bytes);
+ByteSpan SearchDifference(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  const uint64_t begin = FirstMismatch(a, b, bytes);
+  if (begin == bytes) return {};
+  return {begin, MismatchEnd(a, b, bytes)};
+}
+
+ByteSpan PaddedDifference(const ImageBytes& image, const std::byte* held, uint64_t bytes) noexcept {
+  const uint64_t values = image.value_bytes;
   const uint64_t padding = bytes - values;
   const std::byte* const tail = held + values;
   uint64_t begin = FirstMismatch(image.values, held, values);
   if (begin == values) {
-    if (padding == 0) return {};
     begin += FirstPadMismatch(tail, image.pad, image.element_bytes, padding);
     if (begin == bytes) return {};
   }
-  if (padding > 0) {
-    const uint64_t end = PadMismatchEnd(tail, image.pad, image.element_bytes, padding);
-    if (end > 0) return {begin, values + end};
-  }
+  const uint64_t end = PadMismatchEnd(tail, image.pad, image.element_bytes, padding);
+  if (end > 0) return {begin, values + end};
   return {begin, MismatchEnd(image.values, held, values)};
 }
 

@@ -2,6 +2,7 @@
 #ifndef H2D_STAGER_INTERNAL_IMAGE_BYTES_H_
 #define H2D_STAGER_INTERNAL_IMAGE_BYTES_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,17 +38,38 @@ constexpr ByteSpan WholeElements(ByteSpan span, uint64_t element) noexcept {
   return {span.begin - span.begin % element, span.end + (element - span.end % element) % element};
 }
 
-inline uint64_t LoadWord(const std::byte* from) noexcept {
-  uint64_t word;
-  std::memcpy(&word, from, sizeof(word));
-  return word;
+// Which of the first eight bytes of two runs differ, as bits. A word's lowest address is its lowest
+// byte on every host that CUDA runs on.
+inline uint64_t DifferingBits(const std::byte* a, const std::byte* b) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  uint64_t words[2];
+  std::memcpy(&words[0], a, sizeof(uint64_t));
+  std::memcpy(&words[1], b, sizeof(uint64_t));
+  return words[0] ^ words[1];
 }
 
 // Whether two runs of bytes are equal. What changed usually did so in its first word, too: then the
 // call is saved.
 inline bool SameBytes(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
-  if (bytes >= sizeof(uint64_t) && LoadWord(a) != LoadWord(b)) return false;
+  if (bytes >= sizeof(uint64_t) && DifferingBits(a, b) != 0) return false;
   return bytes == 0 || std::memcmp(a, b, bytes) == 0;
+}
+
+ByteSpan SearchDifference(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept;
+
+// From the first to the last byte in which two runs differ; empty when they are equal. What changed
+// usually did so in its first and in its last word: then nothing is searched.
+inline ByteSpan DifferenceOf(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  constexpr uint64_t kWord = sizeof(uint64_t);
+  if (bytes >= kWord) {
+    const uint64_t first = DifferingBits(a, b);
+    const uint64_t last = DifferingBits(a + bytes - kWord, b + bytes - kWord);
+    if (first != 0 && last != 0) {
+      return {static_cast<uint64_t>(std::countr_zero(first)) / 8,
+              bytes - static_cast<uint64_t>(std::countl_zero(last)) / 8};
+    }
+  }
+  return SearchDifference(a, b, bytes);
 }
 
 void FillPadded(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept;
@@ -58,10 +80,16 @@ inline void Fill(const ImageBytes& image, ByteSpan span, std::byte* to) noexcept
   if (!span.empty()) std::memcpy(to, image.values + span.begin, span.bytes());
 }
 
+ByteSpan PaddedDifference(const ImageBytes& image, const std::byte* held, uint64_t bytes) noexcept;
+
 // From the first to the last byte in which the image and `held` differ within their first `bytes`
 // bytes; empty when they are equal there. Bits are compared (I4): 0.0 and -0.0 differ, NaNs of
 // equal bits do not.
-ByteSpan Difference(const ImageBytes& image, const std::byte* held, uint64_t bytes) noexcept;
+inline ByteSpan Difference(const ImageBytes& image, const std::byte* held,
+                           uint64_t bytes) noexcept {
+  if (bytes > image.value_bytes) return PaddedDifference(image, held, bytes);
+  return DifferenceOf(image.values, held, bytes);
+}
 
 }  // namespace h2d::internal
 

@@ -54,14 +54,7 @@ MirrorState::~MirrorState() {
   if (registered_) registry_->Remove(destination_.ptr);
 }
 
-// A plain copy that overlaps this call in time may count as before or after it; one that returned
-// before this call began is seen here.
-void MirrorState::ForgetIfOverwritten() {
-  if (forgets_.Load() != forgets_seen_) Forget();
-}
-
-ByteSpan MirrorState::ToSend(const ImageBytes& image, uint64_t min_trim_bytes) {
-  ForgetIfOverwritten();
+ByteSpan MirrorState::Differing(const ImageBytes& image, uint64_t min_trim_bytes) {
   const uint64_t bytes = image.bytes();
   const uint64_t comparable = std::min(bytes, known_bytes_);
   ByteSpan span = Difference(image, held_.get(), comparable);

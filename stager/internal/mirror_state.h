@@ -39,7 +39,15 @@ class MirrorState {
   const Destination& destination() const H2D_REQUIRES(mutex_) { return destination_; }
 
   // The span of `image` that must travel so that the destination holds it: empty when it does.
-  ByteSpan ToSend(const ImageBytes& image, uint64_t min_trim_bytes) H2D_REQUIRES(mutex_);
+  // Inline is the usual hit.
+  ByteSpan ToSend(const ImageBytes& image, uint64_t min_trim_bytes) H2D_REQUIRES(mutex_) {
+    ForgetIfOverwritten();
+    if (image.pad_bytes == 0 && image.value_bytes <= known_bytes_ &&
+        SameBytes(held_.get(), image.values, image.value_bytes)) {
+      return {};
+    }
+    return Differing(image, min_trim_bytes);
+  }
 
   // Whether the destination is known to hold `image`.
   bool Holds(const ImageBytes& image) H2D_REQUIRES(mutex_);
@@ -67,7 +75,13 @@ class MirrorState {
  private:
   MirrorState(std::shared_ptr<StagerCore> core, const Destination& destination, HostBytes held);
 
-  void ForgetIfOverwritten() H2D_REQUIRES(mutex_);
+  // A plain copy that overlaps this call in time may count as before or after it; one that returned
+  // before this call began is seen here.
+  void ForgetIfOverwritten() H2D_REQUIRES(mutex_) {
+    if (forgets_.Load() != forgets_seen_) [[unlikely]]
+      Forget();
+  }
+  ByteSpan Differing(const ImageBytes& image, uint64_t min_trim_bytes) H2D_REQUIRES(mutex_);
 
   const std::shared_ptr<StagerCore> core_;
   const std::shared_ptr<MirrorRegistry> registry_;

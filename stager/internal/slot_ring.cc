@@ -17,19 +17,6 @@ SlotRing::SlotRing(Device& device, const StagerOptions& options)
   streams_.reserve(slots_.size());
 }
 
-// The usual way: the slot freed last, with the memory that it had.
-bool SlotRing::TakeFree(uint64_t bytes, SlotRef* slot) {
-  if (in_use_ >= options_.max_slots || free_.empty()) return false;
-  const uint32_t index = free_.back();
-  Slot& taken = slots_[index];
-  if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
-  free_.pop_back();
-  taken.state = State::kHeld;
-  stats_.slots_in_use_most = std::max(stats_.slots_in_use_most, ++in_use_);
-  *slot = {index, {taken.memory, bytes}};
-  return true;
-}
-
 // Gives a free slot memory of another size than it had last. When none fits, the other free slots
 // give theirs up: memory idle in one size must not keep another from being served (I10).
 bool SlotRing::Refit(Slot& slot, uint64_t bytes) {
@@ -70,11 +57,6 @@ Expected<bool> SlotRing::TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) {
     }
   }
   return false;
-}
-
-bool SlotRing::TryTakeKnownFree(uint64_t bytes, SlotRef* slot) {
-  MutexLock lock(mutex_);
-  return TakeFree(bytes, slot);
 }
 
 Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot) {
@@ -127,36 +109,14 @@ Unexpected SlotRing::NothingCanBecomeFree(uint64_t bytes) const {
 
 void SlotRing::HandBack(const SlotRef& slot) noexcept {
   MutexLock lock(mutex_);
+  CountMostInUse();
   Free(slot.index);
+  NotifyWaiters();
 }
 
-Expected<void> SlotRing::Publish(const SlotRef& ref, const Stream& stream, StreamId id,
-                                 const SentBytes& bytes, CopyRef* copy) {
-  Slot& slot = slots_[ref.index];
-  const uint64_t stamp = clock_.FetchAdd(1) + 1;
-  Expected<void> recorded = device_.Record(*slot.event, stream);
-
-  MutexLock lock(mutex_);
-  slot.stamp = stamp;
-  slot.state = recorded ? State::kInFlight : State::kQuarantined;
-  slot.stream = id;
-  slot.next = kNone;
-  StreamList& list = ListFor(id);
-  if (list.youngest == kNone) {
-    list.oldest = ref.index;
-  } else {
-    slots_[list.youngest].next = ref.index;
-  }
-  list.youngest = ref.index;
-  ++list.count;
-  Count(bytes);
-  if (!recorded) [[unlikely]] {
-    Reached(Mark::kQuarantine);
-    ++quarantined_;
-  }
-  if (copy != nullptr) *copy = CopyRef{ref.index, slot.generation, id};
-  NotifyWaiters();
-  return recorded;
+void SlotRing::CountQuarantined() {
+  Reached(Mark::kQuarantine);
+  ++quarantined_;
 }
 
 Expected<bool> SlotRing::MakeStreamWait(const Stream& stream, const CopyRef& copy) {
@@ -199,6 +159,7 @@ StagerStats SlotRing::Stats() const noexcept {
   MutexLock lock(mutex_);
   StagerStats stats = stats_;
   stats.slots_in_use = in_use_;
+  stats.slots_in_use_most = std::max(stats.slots_in_use_most, in_use_);
   stats.slots_quarantined = quarantined_;
   stats.pinned_bytes = arena_.pinned_bytes();
   return stats;

@@ -2,6 +2,7 @@
 #ifndef H2D_STAGER_INTERNAL_SLOT_RING_H_
 #define H2D_STAGER_INTERNAL_SLOT_RING_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,15 @@ class SlotRing {
     return LookAndTake(bytes, slot);
   }
 
+  // The same from what is known to be free, without asking the device: the usual way.
+  bool TryTakeKnownFree(uint64_t bytes, SlotRef* slot) {
+    MutexLock lock(mutex_);
+    return TakeFree(bytes, slot);
+  }
+
+  // For a caller that `TryTakeKnownFree` had none for: looks for completions, then grows.
+  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot);
+
   // Waits for a slot, after `TryTake` had none. Errors: also `kUnavailable` after `wait_timeout`.
   Expected<SlotRef> WaitAndTake(uint64_t bytes);
 
@@ -90,8 +100,14 @@ class SlotRing {
   // ended: records its event there and puts it in flight. When the record fails, the slot is
   // quarantined and the error returned. `copy`, unless null, names the enqueued copy from then on,
   // either way; `bytes` are counted, also when the record fails.
-  Expected<void> Publish(const SlotRef& slot, const Stream& stream, StreamId id,
-                         const SentBytes& bytes, CopyRef* copy);
+  [[gnu::always_inline]] Expected<void> Publish(const SlotRef& slot, const Stream& stream,
+                                                StreamId id, const SentBytes& bytes,
+                                                CopyRef* copy) {
+    const uint64_t stamp = clock_.FetchAdd(1) + 1;
+    Expected<void> recorded = device_.Record(*slots_[slot.index].event, stream);
+    PutInFlight(slot.index, {id, stamp, recorded.has_value()}, bytes, copy);
+    return recorded;
+  }
 
   // Records a quarantined slot of `stream` there anew, so that its completion, and that of all its
   // like, can be learnt: for a ring that is full of them, where no later copy will do it. Answers
@@ -164,13 +180,49 @@ class SlotRing {
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
   };
 
-  bool TryTakeKnownFree(uint64_t bytes, SlotRef* slot);
-  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot);
+  // How a slot's event was recorded.
+  struct Recorded {
+    StreamId stream = 0;
+    uint64_t stamp = 0;
+    bool succeeded = false;
+  };
+  // Or into quarantine. Inline, because what is known of a slot by now is in registers.
+  [[gnu::always_inline]] void PutInFlight(uint32_t index, const Recorded& recorded,
+                                          const SentBytes& bytes, CopyRef* copy) {
+    MutexLock lock(mutex_);
+    Slot& slot = slots_[index];
+    slot.stamp = recorded.stamp;
+    slot.state = recorded.succeeded ? State::kInFlight : State::kQuarantined;
+    slot.stream = recorded.stream;
+    slot.next = kNone;
+    Append(ListFor(recorded.stream), index);
+    Count(bytes);
+    if (!recorded.succeeded) [[unlikely]]
+      CountQuarantined();
+    if (copy != nullptr) *copy = CopyRef{index, slot.generation, recorded.stream};
+    NotifyWaiters();
+  }
+  void Append(StreamList& list, uint32_t index) H2D_REQUIRES(mutex_) {
+    (list.youngest == kNone ? list.oldest : slots_[list.youngest].next) = index;
+    list.youngest = index;
+    ++list.count;
+  }
+  void CountQuarantined() H2D_REQUIRES(mutex_);
+
   // `refused` holds what a growth was refused with, and keeps this call from growing.
   Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused);
-  // Inline, as others that steps' paths call: in position-independent code g++ inlines no function
-  // that another library might replace.
-  [[gnu::always_inline]] inline bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  // The usual way: the slot freed last, with the memory that it had.
+  bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_) {
+    if (in_use_ >= options_.max_slots || free_.empty()) return false;
+    const uint32_t index = free_.back();
+    Slot& taken = slots_[index];
+    if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
+    free_.pop_back();
+    taken.state = State::kHeld;
+    ++in_use_;
+    *slot = {index, {taken.memory, bytes}};
+    return true;
+  }
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
   bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -190,7 +242,20 @@ class SlotRing {
   void DropList(StreamList& list) H2D_REQUIRES(mutex_);
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
-  void Free(uint32_t index) H2D_REQUIRES(mutex_);
+  // The memory is free at once; the event when nobody looks at it any more. The caller notifies.
+  void Free(uint32_t index) H2D_REQUIRES(mutex_) {
+    Slot& slot = slots_[index];
+    slot.state = State::kFree;
+    ++slot.generation;
+    --in_use_;
+    if (slot.pins > 0 || !keeps_memory_) [[unlikely]]
+      GiveBackMemory(slot);
+    if (slot.pins == 0) [[likely]] {
+      free_.push_back(index);
+    } else {
+      ++pinned_free_;
+    }
+  }
   StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_) {
     if (StreamList* list = FindList(stream)) [[likely]]
       return *list;
@@ -215,6 +280,10 @@ class SlotRing {
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);
   Unexpected NothingCanBecomeFree(uint64_t bytes) const H2D_REQUIRES(mutex_);
   void EndWait(const WaitSet& set, std::optional<size_t> complete) H2D_REQUIRES(mutex_);
+  // Before slots are freed, because until then their number only grows.
+  void CountMostInUse() H2D_REQUIRES(mutex_) {
+    stats_.slots_in_use_most = std::max(stats_.slots_in_use_most, in_use_);
+  }
   void NotifyWaiters() H2D_REQUIRES(mutex_) {
     if (waiters_ > 0) [[unlikely]]
       wakeup_.Notify();

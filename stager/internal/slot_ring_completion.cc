@@ -76,27 +76,32 @@ void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
 uint32_t SlotRing::Complete(uint32_t index) {
   const uint64_t stamp = slots_[index].stamp;
   StreamList& list = ListFor(slots_[index].stream);
-  uint32_t previous = kNone;
+  CountMostInUse();
+  uint32_t kept = kNone;  // the youngest so far
   uint32_t freed = 0;
-  bool passed = false;
-  for (uint32_t i = list.oldest; i != kNone && !(passed && quarantined_ == 0);) {
-    const uint32_t next = slots_[i].next;
+  uint32_t next = list.oldest;
+  for (bool passed = false; next != kNone && !(passed && quarantined_ == 0);) {
+    const uint32_t i = next;
+    next = slots_[i].next;
     passed = passed || i == index;
     if (i != index && slots_[i].stamp >= stamp) {
-      previous = i;
-    } else {
-      Unlink(list, i, previous);
-      if (slots_[i].state == State::kQuarantined) {
-        Reached(Mark::kQuarantineEnded);
-        --quarantined_;
-      }
-      Free(i);
-      ++freed;
+      (kept == kNone ? list.oldest : slots_[kept].next) = i;
+      kept = i;
+      continue;
     }
-    i = next;
+    if (slots_[i].state == State::kQuarantined) [[unlikely]] {
+      Reached(Mark::kQuarantineEnded);
+      --quarantined_;
+    }
+    Free(i);
+    ++freed;
   }
+  (kept == kNone ? list.oldest : slots_[kept].next) = next;
+  if (next == kNone) list.youngest = kept;
+  list.count -= freed;
   if (freed > 1) Reached(Mark::kCompletedInBatch);
   if (list.count == 0) DropList(list);
+  NotifyWaiters();
   return freed;
 }
 
@@ -132,21 +137,6 @@ bool SlotRing::RecordQuarantined(const Stream& stream, StreamId id) {
   if (!index) return false;
   Reached(Mark::kQuarantineRecorded);
   return Publish({.index = *index, .bytes = {}}, stream, id, SentBytes{}, nullptr).has_value();
-}
-
-// The memory is free at once; the event when nobody looks at it any more.
-void SlotRing::Free(uint32_t index) {
-  Slot& slot = slots_[index];
-  slot.state = State::kFree;
-  ++slot.generation;
-  --in_use_;
-  if (slot.pins > 0 || !keeps_memory_) GiveBackMemory(slot);
-  if (slot.pins == 0) {
-    free_.push_back(index);
-  } else {
-    ++pinned_free_;
-  }
-  NotifyWaiters();
 }
 
 void SlotRing::Unpin(uint32_t index) {

@@ -97,9 +97,10 @@ class StagerCore {
   }
   static Unexpected StreamError(Expected<StreamStatus> status);
 
-  // Takes a slot for a copy on `stream`; answers false when none is free. Never waits.
-  [[gnu::always_inline]] inline Expected<bool> TryTake(uint64_t bytes, const Stream& stream,
-                                                       StreamId id, SlotRef* slot);
+  // Takes a slot for a copy on `stream`; answers false when none is free. Never waits. The second
+  // form is for a caller that found none known to be free.
+  Expected<bool> TryTake(uint64_t bytes, const Stream& stream, StreamId id, SlotRef* slot);
+  Expected<bool> LookAndTake(uint64_t bytes, const Stream& stream, StreamId id, SlotRef* slot);
   Expected<bool> TakeInto(HeldSlot& held, uint64_t bytes, const Stream& stream, StreamId id);
   bool FitsLimit(uint64_t bytes) const noexcept { return bytes <= largest_slot_bytes_; }
   Unexpected DoesNotFitLimit(uint64_t bytes) const;
@@ -108,28 +109,39 @@ class StagerCore {
 
   // Enqueues a filled slot and puts it in flight, whatever the copy call answered: a failed one may
   // run all the same. `*copy` names it afterwards, unless null.
-  Expected<void> Enqueue(const Filled& filled, const Stream& stream, StreamId id,
-                         uint64_t bytes_asked, CopyRef* copy);
+  [[gnu::always_inline]] inline Expected<void> Enqueue(const Filled& filled, const Stream& stream,
+                                                       StreamId id, uint64_t bytes_asked,
+                                                       CopyRef* copy);
 
-  // Inline, as others here that have one caller on steps' paths: in position-independent code g++
-  // inlines no function that another library might replace.
+  // Inline, as others here that have one caller on steps' paths: a layer costs a copy through one
+  // some thirty instructions, most of them for the `Expected` that it passes on.
   [[gnu::always_inline]] inline Expected<CopyOutcome> TryCopyPlain(const Destination& destination,
                                                                    const HostImage& image,
                                                                    const Stream& stream,
                                                                    WaitForSlot wait);
-  Expected<CopyOutcome> SendPlain(const Filled& filled, const Stream& stream, StreamId id);
+  Expected<std::optional<SlotRef>> LookOrWait(uint64_t bytes, const Stream& stream, StreamId id,
+                                              WaitForSlot wait);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> SendPlain(const Filled& filled,
+                                                                const Stream& stream, StreamId id);
 
-  [[gnu::always_inline]] inline Expected<CopyOutcome> TryCopyMirrored(MirrorState& mirror,
-                                                                      const HostImage& image,
-                                                                      const Stream& stream,
-                                                                      WaitForSlot wait);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> LockAndTry(MirrorState& mirror,
+                                                                 const HostImage& image,
+                                                                 const Stream& stream,
+                                                                 HeldSlot& held, uint64_t* wanted);
+  Expected<CopyOutcome> WaitAndCopyMirrored(MirrorState& mirror, const HostImage& image,
+                                            const Stream& stream, uint64_t wanted);
   [[gnu::always_inline]] inline Expected<CopyOutcome> TryMirrored(MirrorState& mirror,
                                                                   const HostImage& image,
                                                                   const Stream& stream,
                                                                   HeldSlot& held, uint64_t* wanted)
       H2D_REQUIRES(mirror.mutex());
-  Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream, StreamId id)
+  [[gnu::always_inline]] inline Expected<CopyOutcome> Skip(MirrorState& mirror, uint64_t bytes,
+                                                           const Stream& stream, StreamId id)
       H2D_REQUIRES(mirror.mutex());
+  void CountSkipped(uint64_t bytes) noexcept {
+    skipped_.AddRelaxed(1);
+    skipped_bytes_.AddRelaxed(bytes);
+  }
   Expected<CopyOutcome> SendMirrored(MirrorState& mirror, const ImageBytes& image, ByteSpan span,
                                      const Filled& filled, const Stream& stream, StreamId id)
       H2D_REQUIRES(mirror.mutex());
@@ -143,10 +155,13 @@ class StagerCore {
   Expected<CopyOutcome> TrySubmitMirrored(const SlotRef& slot, MirrorState& mirror,
                                           const Stream& stream, bool* consumed);
 
-  Expected<CopyOutcome> TrySubmitStep(StepState& step, const Stream& stream, WaitForSlot wait);
-  Expected<CopyOutcome> TryStep(StepState& step, const Stream& stream, HeldSlot& held,
-                                uint64_t* wanted);
-  Expected<CopyOutcome> SkipStep(StepState& step, const Stream& stream, StreamId id);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> TrySubmitStep(StepState& step,
+                                                                    const Stream& stream,
+                                                                    WaitForSlot wait);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> TryStep(StepState& step, const Stream& stream,
+                                                              HeldSlot& held, uint64_t* wanted);
+  [[gnu::always_inline]] inline Expected<CopyOutcome> SkipStep(StepState& step,
+                                                               const Stream& stream, StreamId id);
   Expected<CopyOutcome> SendStep(StepState& step, std::span<const ByteSpan> spans,
                                  const SlotRef& slot, const SentBytes& bytes, const Stream& stream,
                                  StreamId id);

@@ -148,8 +148,7 @@ Expected<CopyOutcome> StagerCore::TryBatch(std::span<BatchItem> items, const Str
   if (!ordered) return ErrorOf(ordered);
   if (room > 0) return SendBatch(items, held.Release(), *asked, stream, status->id);
   Reached(Mark::kBatchSkipped);
-  skipped_.AddRelaxed(1);
-  skipped_bytes_.AddRelaxed(*asked);
+  CountSkipped(*asked);
   return CopyOutcome{};
 }
 

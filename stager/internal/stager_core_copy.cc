@@ -3,17 +3,23 @@
 
 #include "h2d/stager/internal/checked_image.h"
 #include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/stager_core_send.h"
 #include "h2d/stager/internal/state_mark.h"
 
 namespace h2d::internal {
 
 Expected<bool> StagerCore::TryTake(uint64_t bytes, const Stream& stream, StreamId id,
                                    SlotRef* slot) {
-  if (!FitsLimit(bytes)) [[unlikely]]
-    return DoesNotFitLimit(bytes);
-  Expected<bool> taken = ring_.TryTake(bytes, slot);
-  if (taken && *taken) [[likely]]
-    return taken;
+  if (FitsLimit(bytes) && ring_.TryTakeKnownFree(bytes, slot)) [[likely]]
+    return true;
+  return LookAndTake(bytes, stream, id, slot);
+}
+
+Expected<bool> StagerCore::LookAndTake(uint64_t bytes, const Stream& stream, StreamId id,
+                                       SlotRef* slot) {
+  if (!FitsLimit(bytes)) return DoesNotFitLimit(bytes);
+  Expected<bool> taken = ring_.LookAndTake(bytes, slot);
+  if (taken && *taken) return taken;
   return ring_.RecordQuarantined(stream, id) ? ring_.TryTake(bytes, slot) : std::move(taken);
 }
 
@@ -28,58 +34,36 @@ Expected<bool> StagerCore::TakeInto(HeldSlot& held, uint64_t bytes, const Stream
   return taken;
 }
 
-StagerCore::Filled StagerCore::FillSlot(const SlotRef& slot, const ImageBytes& image, ByteSpan span,
-                                        DevicePtr base) {
-  const std::span<std::byte> bytes = slot.bytes.first(span.bytes());
-  device_->OnHostAccess(bytes, HostAccess::kWrite);
-  Fill(image, span, bytes.data());
-  return {slot, bytes, base + span.begin};
-}
-
-Expected<void> StagerCore::Enqueue(const Filled& filled, const Stream& stream, StreamId id,
-                                   uint64_t bytes_asked, CopyRef* copy) {
-  Expected<void> copied = device_->CopyAsync(filled.to, filled.bytes, stream);
-  const SentBytes counted = copied ? SentBytes{bytes_asked, filled.bytes.size()} : SentBytes{};
-  Expected<void> recorded = ring_.Publish(filled.slot, stream, id, counted, copy);
-  if (copied) [[likely]] {
-    if (!recorded) failed_once_enqueued_.AddRelaxed(1);
-    return recorded;
-  }
-  Reached(Mark::kFailedCopyGuarded);
-  return copied;
-}
-
-Expected<CopyOutcome> StagerCore::SendPlain(const Filled& filled, const Stream& stream,
-                                            StreamId id) {
-  const uint64_t bytes = filled.bytes.size();
-  // Mirrors forget before the enqueueing, because from then on its effect may be seen, and after
-  // it, whatever it answered, because a mirrored copy may have come between.
-  registry_->ForgetOverlapping(filled.to, bytes);
-  Expected<void> sent = Enqueue(filled, stream, id, bytes, nullptr);
-  registry_->ForgetOverlapping(filled.to, bytes);
-  if (!sent) return ErrorOf(sent);
-  return CopyOutcome{CopyOutcome::Kind::kIssued, bytes};
+// A slot for a copy that found none known to be free. Nothing: the copy would block.
+Expected<std::optional<SlotRef>> StagerCore::LookOrWait(uint64_t bytes, const Stream& stream,
+                                                        StreamId id, WaitForSlot wait) {
+  SlotRef slot;
+  auto taken = LookAndTake(bytes, stream, id, &slot);
+  if (!taken) return ErrorOf(taken);
+  if (*taken) return slot;
+  if (wait == WaitForSlot::kNo) return std::nullopt;
+  auto waited = ring_.WaitAndTake(bytes);
+  if (!waited) return ErrorOf(waited);
+  return *waited;
 }
 
 Expected<CopyOutcome> StagerCore::TryCopyPlain(const Destination& destination,
                                                const HostImage& image, const Stream& stream,
                                                WaitForSlot wait) {
   if (!alive()) return NotAlive();
-  auto bytes = CheckedImage(image, destination);
-  if (!bytes) return ErrorOf(bytes);
-  if (bytes->bytes() == 0) return CopyOutcome{};
+  ImageBytes bytes;
+  if (!MakeImage(image, destination, &bytes)) return ImageError(image, destination);
+  if (bytes.bytes() == 0) return CopyOutcome{};
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
   SlotRef slot;
-  auto taken = TryTake(bytes->bytes(), stream, status->id, &slot);
-  if (!taken) return ErrorOf(taken);
-  if (!*taken) {
-    if (wait == WaitForSlot::kNo) return WouldBlock();
-    auto waited = ring_.WaitAndTake(bytes->bytes());
-    if (!waited) return ErrorOf(waited);
-    slot = *waited;
+  if (!FitsLimit(bytes.bytes()) || !ring_.TryTakeKnownFree(bytes.bytes(), &slot)) [[unlikely]] {
+    auto found = LookOrWait(bytes.bytes(), stream, status->id, wait);
+    if (!found) return ErrorOf(found);
+    if (!*found) return WouldBlock();
+    slot = **found;
   }
-  const Filled filled = FillSlot(slot, *bytes, {0, bytes->bytes()}, destination.ptr);
+  const Filled filled = FillSlot(slot, bytes, {0, bytes.bytes()}, destination.ptr);
   return SendPlain(filled, stream, status->id);
 }
 
@@ -88,16 +72,6 @@ Expected<CopyOutcome> StagerCore::CopyPlain(const Destination& destination, cons
   Expected<CopyOutcome> outcome = TryCopyPlain(destination, image, stream, wait);
   CountFailure(outcome);
   return outcome;
-}
-
-Expected<CopyOutcome> StagerCore::Skip(MirrorState& mirror, uint64_t bytes, const Stream& stream,
-                                       StreamId id) {
-  Expected<bool> crossed = mirror.order().Follow(ring_, stream, id);
-  if (!crossed) return ErrorOf(crossed);
-  Reached(*crossed ? Mark::kSkipAcrossStreams : Mark::kSkip);
-  skipped_.AddRelaxed(1);
-  skipped_bytes_.AddRelaxed(bytes);
-  return CopyOutcome{};
 }
 
 // REQUIRES: `stream` is ordered after the mirror's last copy.
@@ -119,13 +93,15 @@ Expected<CopyOutcome> StagerCore::SendMirrored(MirrorState& mirror, const ImageB
 Expected<CopyOutcome> StagerCore::TryMirrored(MirrorState& mirror, const HostImage& image,
                                               const Stream& stream, HeldSlot& held,
                                               uint64_t* wanted) {
-  auto bytes = CheckedImage(image, mirror.destination());
-  if (!bytes) return ErrorOf(bytes);
-  if (bytes->bytes() == 0) return CopyOutcome{};
+  ImageBytes bytes;
+  if (!MakeImage(image, mirror.destination(), &bytes)) {
+    return ImageError(image, mirror.destination());
+  }
+  if (bytes.bytes() == 0) return CopyOutcome{};
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
-  const ByteSpan span = mirror.ToSend(*bytes, options_.min_trim_bytes);
-  if (span.empty()) return Skip(mirror, bytes->bytes(), stream, status->id);
+  const ByteSpan span = mirror.ToSend(bytes, options_.min_trim_bytes);
+  if (span.empty()) return Skip(mirror, bytes.bytes(), stream, status->id);
   auto enough = TakeInto(held, span.bytes(), stream, status->id);
   if (!enough) return ErrorOf(enough);
   if (!*enough) {
@@ -134,33 +110,45 @@ Expected<CopyOutcome> StagerCore::TryMirrored(MirrorState& mirror, const HostIma
   }
   auto ordered = mirror.order().Follow(ring_, stream, status->id);
   if (!ordered) return ErrorOf(ordered);
-  const Filled filled = FillSlot(held.Release(), *bytes, span, mirror.destination().ptr);
-  return SendMirrored(mirror, *bytes, span, filled, stream, status->id);
+  const Filled filled = FillSlot(held.Release(), bytes, span, mirror.destination().ptr);
+  return SendMirrored(mirror, bytes, span, filled, stream, status->id);
 }
 
-Expected<CopyOutcome> StagerCore::TryCopyMirrored(MirrorState& mirror, const HostImage& image,
-                                                  const Stream& stream, WaitForSlot wait) {
+Expected<CopyOutcome> StagerCore::LockAndTry(MirrorState& mirror, const HostImage& image,
+                                             const Stream& stream, HeldSlot& held,
+                                             uint64_t* wanted) {
   if (!alive()) return NotAlive();
+  MutexLock lock(mirror.mutex());
+  return TryMirrored(mirror, image, stream, held, wanted);
+}
+
+// For a copy that found no slot of `wanted` bytes.
+Expected<CopyOutcome> StagerCore::WaitAndCopyMirrored(MirrorState& mirror, const HostImage& image,
+                                                      const Stream& stream, uint64_t wanted) {
   HeldSlot held(ring_);
   for (;;) {
-    uint64_t wanted = 0;
-    {
-      MutexLock lock(mirror.mutex());
-      auto outcome = TryMirrored(mirror, image, stream, held, &wanted);
-      if (!outcome || outcome->kind != CopyOutcome::Kind::kWouldBlock) return outcome;
-    }
-    if (wait == WaitForSlot::kNo) return WouldBlock();
-    // Others may use the mirror while this call waits, so that all is compared anew.
     auto waited = ring_.WaitAndTake(wanted);
     if (!waited) return ErrorOf(waited);
     held.Hold(*waited);
     Reached(Mark::kComparedAnew);
+    // Others may have used the mirror while this call waited, so that all is compared anew.
+    auto outcome = LockAndTry(mirror, image, stream, held, &wanted);
+    if (!outcome || outcome->kind != CopyOutcome::Kind::kWouldBlock) return outcome;
   }
 }
 
 Expected<CopyOutcome> StagerCore::CopyMirrored(MirrorState& mirror, const HostImage& image,
                                                const Stream& stream, WaitForSlot wait) {
-  Expected<CopyOutcome> outcome = TryCopyMirrored(mirror, image, stream, wait);
+  HeldSlot none(ring_);
+  uint64_t wanted = 0;
+  Expected<CopyOutcome> outcome = LockAndTry(mirror, image, stream, none, &wanted);
+  if (outcome && outcome->kind == CopyOutcome::Kind::kWouldBlock) [[unlikely]] {
+    if (wait == WaitForSlot::kNo) {
+      outcome = WouldBlock();
+    } else {
+      outcome = WaitAndCopyMirrored(mirror, image, stream, wanted);
+    }
+  }
   CountFailure(outcome);
   return outcome;
 }

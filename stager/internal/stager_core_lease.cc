@@ -4,6 +4,7 @@
 
 #include "h2d/stager/internal/checked_image.h"
 #include "h2d/stager/internal/stager_core.h"
+#include "h2d/stager/internal/stager_core_send.h"
 #include "h2d/stager/internal/state_mark.h"
 
 namespace h2d::internal {

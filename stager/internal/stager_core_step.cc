@@ -44,8 +44,7 @@ Expected<CopyOutcome> StagerCore::SkipStep(StepState& step, const Stream& stream
   Expected<bool> crossed = step.order().Follow(ring_, stream, id);
   if (!crossed) return ErrorOf(crossed);
   Reached(Mark::kStepUnchanged);
-  skipped_.AddRelaxed(1);
-  skipped_bytes_.AddRelaxed(step.image().asked_bytes());
+  CountSkipped(step.image().asked_bytes());
   step.image().MarkSent();
   return CopyOutcome{};
 }
@@ -117,7 +116,9 @@ Expected<CopyOutcome> StagerCore::SendStep(StepState& step, std::span<const Byte
 
 Expected<CopyOutcome> StagerCore::SubmitStep(StepState& step, const Stream& stream,
                                              WaitForSlot wait) {
-  return Counted(TrySubmitStep(step, stream, wait));
+  Expected<CopyOutcome> outcome = TrySubmitStep(step, stream, wait);
+  CountFailure(outcome);
+  return outcome;
 }
 
 }  // namespace h2d::internal

@@ -51,37 +51,25 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
                           .device_written = field.device_written});
     }
   }
-  log_.reserve(2 * rows_.size());
+  log_.resize(2 * rows_.size());
   spans_.reserve(2 * rows_.size());
 }
 
-void StepImage::WriteAnew(const Place& place, std::span<const std::byte> values, bool pad_rest) {
-  const Shape& field = shapes_[place.field];
-  const uint32_t index = field.first_row + static_cast<uint32_t>(place.row);
-  Row& row = rows_[index];
-  ImageBytes image{.values = values.data(),
-                   .value_bytes = values.size(),
-                   .pad = field.pad,
-                   .pad_bytes = 0,
-                   .element_bytes = field.element_bytes};
-  if (pad_rest && field.pad != nullptr) {
-    image.pad_bytes = row.bytes - place.first_byte - values.size();
-  }
-  const uint64_t begin = row.offset + place.first_byte;
-  const ByteSpan asked{begin, begin + image.bytes()};
+void StepImage::WriteAnew(uint32_t index, ByteSpan asked, const ImageBytes& image) {
   if (asked.empty()) return;
+  Row& row = rows_[index];
+  std::byte* const held = bytes_.get() + asked.begin;
   asked_bytes_ += asked.bytes();
-
   const bool known = row.Knows(asked);
   const ByteSpan differs =
-      known ? Difference(image, bytes_.get() + begin, image.bytes()) : Differing(row, asked, image);
+      known ? Difference(image, held, image.bytes()) : Differing(row, asked, image);
   if (differs.empty()) return Log({index, asked, {}});
   // Whole elements, as everything that travels.
-  const ByteSpan elements = WholeElements(differs, field.element_bytes);
-  Fill(image, elements, bytes_.get() + begin + elements.begin);
+  const ByteSpan elements = WholeElements(differs, image.element_bytes);
+  Fill(image, elements, held + elements.begin);
   if (!known) row.known = Touch(row.known, asked) ? Hull(row.known, asked) : asked;
   pending_ = true;
-  Log({index, asked, {begin + elements.begin, begin + elements.end}});
+  Log({index, asked, {asked.begin + elements.begin, asked.begin + elements.end}});
 }
 
 // What `image` changes of a row that is not known in all of `asked`. Bytes before the known span's
@@ -114,8 +102,8 @@ void StepImage::MakeRoomInLog() {
       log_[++kept] = log_[i];
     }
   }
-  log_.resize(kept + 1);
-  if (log_.size() > log_.capacity() / 2) log_.reserve(2 * log_.capacity());
+  logged_ = kept + 1;
+  if (logged_ > log_.size() / 2) log_.resize(2 * log_.size());
 }
 
 std::span<const std::byte> StepImage::BytesOf(uint32_t field) const noexcept {
@@ -138,16 +126,16 @@ void StepImage::Forget(uint32_t field) noexcept {
   const uint32_t first = shapes_[field].first_row;
   const uint64_t end = first + layout_.fields()[field].rows;
   for (uint64_t row = first; row < end; ++row) rows_[row].known = {};
-  for (Written& written : log_) {
+  for (Written& written : logged()) {
     if (written.row >= first && written.row < end) written.pending = written.asked;
   }
-  pending_ = pending_ || !log_.empty();
+  pending_ = pending_ || logged_ > 0;
 }
 
 void StepImage::ForgetAll() noexcept {
   for (Row& row : rows_) row.known = {};
-  for (Written& written : log_) written.pending = written.asked;
-  pending_ = !log_.empty();
+  for (Written& written : logged()) written.pending = written.asked;
+  pending_ = logged_ > 0;
 }
 
 // Whether the device holds, or will be sent, the image's bytes in all of `span`.
@@ -176,10 +164,15 @@ std::span<const ByteSpan> StepImage::SpansToSend(uint64_t cover_gap_bytes) {
   spans_.clear();
   if (!pending_) return spans_;
   bool ascending = true;  // fields are usually written in the order in which they lie
-  for (const Written& written : log_) {
-    if (written.pending.empty()) continue;
-    ascending = ascending && (spans_.empty() || spans_.back().begin <= written.pending.begin);
-    spans_.push_back(written.pending);
+  for (const Written& written : logged()) {
+    const ByteSpan next = written.pending;
+    if (next.empty()) continue;
+    if (!spans_.empty() && spans_.back().begin <= next.begin && next.begin <= spans_.back().end) {
+      spans_.back().end = std::max(spans_.back().end, next.end);
+      continue;
+    }
+    ascending = ascending && (spans_.empty() || spans_.back().begin <= next.begin);
+    spans_.push_back(next);
   }
   if (!ascending) {
     std::sort(spans_.begin(), spans_.end(),
@@ -205,11 +198,11 @@ void StepImage::JoinSpans(uint64_t cover_gap_bytes) {
 
 void StepImage::MarkSent() noexcept {
   if (any_device_written_) {
-    for (const Written& written : log_) {
+    for (const Written& written : logged()) {
       if (rows_[written.row].device_written) rows_[written.row].known = {};
     }
   }
-  log_.clear();
+  logged_ = 0;
   asked_bytes_ = 0;
   pending_ = false;
 }

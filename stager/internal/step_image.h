@@ -55,7 +55,24 @@ class StepImage {
   // Inline is what an unchanged step does for each of its fields: little beside that comparison.
   [[gnu::always_inline]] void Write(const Place& place, std::span<const std::byte> values,
                                     bool pad_rest) {
-    if (!Repeats(place, values, pad_rest)) WriteAnew(place, values, pad_rest);
+    const Shape& field = shapes_[place.field];
+    const uint32_t index = field.first_row + static_cast<uint32_t>(place.row);
+    const Row& row = rows_[index];
+    const uint64_t begin = row.offset + place.first_byte;
+    const uint64_t pad_bytes =
+        pad_rest && field.pad != nullptr ? row.bytes - place.first_byte - values.size() : 0;
+    const ByteSpan asked{begin, begin + values.size() + pad_bytes};
+    if (pad_bytes > 0 || !row.Knows(asked) ||
+        !SameBytes(bytes_.get() + begin, values.data(), values.size())) {
+      return WriteAnew(index, asked,
+                       ImageBytes{.values = values.data(),
+                                  .value_bytes = values.size(),
+                                  .pad = field.pad,
+                                  .pad_bytes = pad_bytes,
+                                  .element_bytes = field.element_bytes});
+    }
+    asked_bytes_ += asked.bytes();
+    Log({index, asked, {}});
   }
 
   // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
@@ -114,39 +131,24 @@ class StepImage {
     return rows_[shapes_[field].first_row + row];
   }
 
-  // Whether a write repeats, without padding, what its row is known to hold; then it is logged.
-  [[gnu::always_inline]] bool Repeats(const Place& place, std::span<const std::byte> values,
-                                      bool pad_rest) {
-    const Shape& field = shapes_[place.field];
-    const uint32_t index = field.first_row + static_cast<uint32_t>(place.row);
-    const Row& row = rows_[index];
-    const uint64_t begin = row.offset + place.first_byte;
-    const ByteSpan asked{begin, begin + values.size()};
-    const bool pads = pad_rest && field.pad != nullptr && asked.end != row.offset + row.bytes;
-    if (pads || !row.Knows(asked) ||
-        !SameBytes(bytes_.get() + begin, values.data(), values.size())) {
-      return false;
-    }
-    asked_bytes_ += asked.bytes();
-    Log({index, asked, {}});
-    return true;
-  }
-  void WriteAnew(const Place& place, std::span<const std::byte> values, bool pad_rest);
+  // A write of `image` to `asked`, which lies in a row.
+  void WriteAnew(uint32_t row, ByteSpan asked, const ImageBytes& image);
 
   // Elements written one by one become one entry, and writes of nothing none.
   void Log(const Written& written) {
     if (written.asked.empty()) return;
-    if (!log_.empty() && log_.back().row == written.row &&
-        log_.back().asked.end == written.asked.begin) {
-      return Extend(log_.back(), written);
+    if (logged_ > 0 && log_[logged_ - 1].row == written.row &&
+        log_[logged_ - 1].asked.end == written.asked.begin) {
+      return Extend(log_[logged_ - 1], written);
     }
-    if (log_.size() == log_.capacity()) [[unlikely]]
+    if (logged_ == log_.size()) [[unlikely]]
       MakeRoomInLog();
-    log_.push_back(written);
+    log_[logged_++] = written;
   }
   static void Extend(Written& last, const Written& written) noexcept;
   ByteSpan Differing(const Row& row, ByteSpan asked, const ImageBytes& image) const noexcept;
   void MakeRoomInLog();
+  std::span<Written> logged() noexcept { return {log_.data(), logged_}; }
   bool AllKnown(ByteSpan span) const noexcept;
   void JoinSpans(uint64_t cover_gap_bytes);
   bool MayCover(ByteSpan gap, uint64_t cover_gap_bytes) const noexcept;
@@ -155,7 +157,8 @@ class StepImage {
   HostBytes bytes_;
   std::vector<Row> rows_;      // by offset
   std::vector<Shape> shapes_;  // of each field
-  std::vector<Written> log_;
+  std::vector<Written> log_;   // its first `logged_` entries; the others are room
+  size_t logged_ = 0;
   std::vector<ByteSpan> spans_;
   uint64_t asked_bytes_ = 0;
   bool pending_ = false;             // whether any entry of the log is
