@@ -38,8 +38,12 @@ class ReleaseCore;
 // exist then, and nobody begins their capture meanwhile: `Flush` a stream before destroying it. On
 // a per-thread default stream, which other threads cannot name, each push flushes.
 //
-// Callbacks may call the queue. What is complete by then is released when the callback has
-// returned, and no longer counts for the limits.
+// Failures. An event that fails to answer is no completion: its sources stay. They are released
+// when a later poll, of that event or of a younger one on its stream, says complete; a flush of the
+// stream records an event for them anew.
+//
+// Callbacks may call the queue, and do not wait behind those who wait. What is complete by then is
+// released when the callback has returned, and no longer counts for the limits.
 //
 // Lifetime. The queue holds its device alive. Its destructor waits for its own sources, as `Drain`
 // does, and for those that their callbacks push; what can no longer be learnt of (an error of the
@@ -90,7 +94,8 @@ class ReleaseQueue {
   // for a room that was used, or is another queue's; `kFailedPrecondition` in a forked child.
   [[nodiscard]] Expected<void> Push(HeldSource&& source, const Stream& stream, Room&& room);
 
-  // Records an event for all that was pushed on `stream` and has none. Never waits.
+  // Records an event for all that was pushed on `stream` and has none, or has one that failed to
+  // answer. Never waits.
   // Errors: the device's; then the sources stay, and a later flush stands for them.
   [[nodiscard]] Expected<FlushOutcome> Flush(const Stream& stream);
 
@@ -100,7 +105,7 @@ class ReleaseQueue {
 
   // Asks the device what is complete, and releases it. Never waits, and uses no stream: it may run
   // beside anybody's capture. Answers how many sources were released. Errors: the first of the
-  // device; the rest was done.
+  // device, once a call, however many events failed to answer; the rest was done.
   [[nodiscard]] Expected<uint64_t> Poll();
 
   // Flushes every stream and waits until all that was pushed before the call is released: callbacks

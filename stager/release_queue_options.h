@@ -16,9 +16,9 @@ struct ReleaseQueueOptions {
   uint64_t flush_items = 64;
   uint64_t flush_bytes = uint64_t{64} << 20;
 
-  // How many sources, and how many bytes of them, are held at most; beyond it a push waits. One
-  // source larger than `max_bytes` is taken when its stream holds nothing else, which threads that
-  // keep pushing there may delay: waiting pushes have no order.
+  // How many sources, and how many bytes of them, are held at most; beyond it a push waits, and who
+  // came first is served first. One source larger than `max_bytes` is taken when its stream holds
+  // nothing else; pushes that come after it wait behind it.
   uint64_t max_items = 4096;
   uint64_t max_bytes = uint64_t{4} << 30;
 

@@ -17,7 +17,8 @@ struct UploadProgress {
 
 // What a caller may want of a long upload. Both are optional.
 struct UploadControl {
-  // Asked between chunks: a stop ends the upload with `kUnavailable`.
+  // Asked between chunks, and heard while the upload waits for one, for memory, or at the limit of
+  // sources that the device reads: a stop ends the upload with `kUnavailable`.
   std::stop_token cancel{};
   // Called after each chunk, on the calling thread, outside every lock. It may request the stop,
   // start other uploads, and must not throw.

@@ -25,8 +25,9 @@ struct UploaderOptions {
   // wakes them, and no more than there are cores for them and the calling thread.
   uint32_t threads = 8;
 
-  // The largest chunk, and the smallest that a source is divided into. Between the two it is an
-  // eighth of the source, so that the copy of what was read runs beside the reading of the rest.
+  // The largest chunk, and the smallest that a source is divided into. Between the two it is a
+  // quarter of the source up to 1 MiB, and a sixteenth beyond, so that copies of what was read run
+  // beside the reading of the rest.
   uint64_t chunk_bytes = uint64_t{4} << 20;
   uint64_t min_chunk_bytes = uint64_t{256} << 10;
 
@@ -35,10 +36,10 @@ struct UploaderOptions {
 
   // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,
   // and who is awake still.
-  uint64_t wake_bytes = uint64_t{1} << 20;
+  uint64_t wake_bytes = uint64_t{2} << 20;
 
   // How long a thread that has nothing to read looks for it before it sleeps.
-  std::chrono::nanoseconds awake_for = std::chrono::microseconds(100);
+  std::chrono::nanoseconds awake_for = std::chrono::microseconds(50);
 
   // How many chunks may be held or in flight at once, over all uploads; fewer when they would not
   // fit `max_pinned_bytes`. They are divided among the streams in use and one more, and a stream's

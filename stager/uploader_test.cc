@@ -466,20 +466,22 @@ TEST_F(UploaderTest, BadFilesAreRefusedBeforeAnythingIsEnqueued) {
   };
   TempFile file(pattern_);
   ExpectFails(upload(file.descriptor(), 0, pattern_.size() + 1), ErrorCode::kInvalidArgument, false,
-              {"beyond the file's 40997 bytes"});
+              {"40998 bytes at offset 0", "beyond the file's 40997 bytes"});
   ExpectFails(upload(file.descriptor(), 40'000, 1000), ErrorCode::kInvalidArgument, false,
-              {"1000 bytes at offset 40000"});
+              {"1000 bytes at offset 40000", "beyond the file's 40997 bytes"});
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   ExpectFails(upload(file.descriptor(), kMost, 2), ErrorCode::kInvalidArgument, false,
-              {"largest file offset"});
+              {"2 bytes at offset 18446744073709551615", "largest file offset"});
   ExpectFails(upload(file.descriptor(), uint64_t{1} << 63, 2), ErrorCode::kInvalidArgument, false,
-              {"largest file offset"});
+              {"2 bytes at offset 9223372036854775808", "largest file offset"});
   const int folder = open("/", O_RDONLY | O_DIRECTORY);
-  ExpectFails(upload(folder, 0, 10), ErrorCode::kInvalidArgument, false, {"is a directory"});
+  ExpectFails(upload(folder, 7, 10), ErrorCode::kInvalidArgument, false,
+              {"10 bytes at offset 7", "is a directory"});
   close(folder);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  ExpectFails(upload(ends[0], 0, 10), ErrorCode::kFailedPrecondition, false, {"errno 29"});
+  ExpectFails(upload(ends[0], 5, 10), ErrorCode::kFailedPrecondition, false,
+              {"offset 5", "errno 29"});
   close(ends[0]);
   close(ends[1]);
   // The kernel answers EIO where nothing is mapped: an I/O error of a real file.
@@ -487,7 +489,8 @@ TEST_F(UploaderTest, BadFilesAreRefusedBeforeAnythingIsEnqueued) {
   ExpectFails(upload(memory, 4096, 10'000), ErrorCode::kFailedPrecondition, false,
               {"offset 4096", "errno 5"});
   close(memory);
-  ExpectFails(upload(file.CloseNow(), 0, 10), ErrorCode::kInvalidArgument, false, {"errno 9"});
+  ExpectFails(upload(file.CloseNow(), 3, 10), ErrorCode::kInvalidArgument, false,
+              {"10 bytes at offset 3", "errno 9"});
   EXPECT_EQ(fake_->counters().copies, 0U);
   ExpectChunksAreBack();
 }

@@ -18,13 +18,13 @@ namespace h2d::calibrate {
 struct MeasureOptions {
   uint64_t most_bytes = uint64_t{1} << 30;  // the largest size; sizes grow fourfold up to it
   uint64_t least_bytes = uint64_t{16} << 10;
-  uint32_t repeats = 9;  // the median counts; of sizes up to 4 MiB eleven times as many
-  // Before each upload of the series "... after a pause": longer than threads stay awake.
+  uint32_t repeats = 9;  // the median counts; of sizes up to 4 MiB five times as many
+  // Before each way takes its turn: longer than the threads of the way before it stay awake.
   std::chrono::microseconds pause{500};
   std::vector<uint32_t> threads = {1, 2, 4, 8, 12};
   std::vector<uint64_t> chunk_bytes = {uint64_t{1} << 20, uint64_t{2} << 20, uint64_t{4} << 20,
                                        uint64_t{8} << 20};
-  // What is not searched for.
+  // What uploads are measured with, and a pipeline but for what is searched.
   UploaderOptions uploader{};
   // Also the uploader with each of its other options changed, beside the driver, up to 64 MiB.
   bool sweep = false;
@@ -43,10 +43,11 @@ struct MeasureOptions {
 //   the
 //                         largest size, and with the best of them at every size
 //   "file, driver"        one copy from a mapping of a file in the page cache
-//   "file, pipeline"      the file by its descriptor, through chunks
-// and driver and uploader again "after a pause", when the uploader's threads sleep. At each size
-// the ways take turns, so that what they are compared by is of one time. `told` hears what is
-// measured next.
+//   "file, uploader"      the file by its descriptor, through an uploader
+// At each size the ways take turns, so that what they are compared by is of one time. Each makes
+// one run unmeasured, unless the source is large, so that what is measured is one run of several in
+// a row; driver and uploader are measured "after a pause", too, when the uploader's threads sleep.
+// `told` hears what is measured next.
 Expected<std::vector<Series>> Measure(load_file::TargetDevice& target,
                                       const MeasureOptions& options,
                                       const std::function<void(std::string_view)>& told);

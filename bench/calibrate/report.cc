@@ -110,8 +110,8 @@ std::string Ratios(const std::vector<const Series*>& series) {
       {"pageable, pipeline", "pageable, driver"},
       {"pageable, ring", "pageable, driver"},
       {"pageable, uploader", "pinned, raw"},
-      {"file, pipeline", "file, driver"},
-      {"file, pipeline", "pinned, raw"}};
+      {"file, uploader", "file, driver"},
+      {"file, uploader", "pinned, raw"}};
   const std::set<uint64_t> sizes = SizesOf(series);
   std::string text = Head("times as fast", sizes);
   for (const Pair& pair : kPairs) {

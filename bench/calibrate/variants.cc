@@ -28,14 +28,15 @@ std::vector<Variant> VariantsOf(const UploaderOptions& base) {
   AddSizes(variants, base, "pieces of", &UploaderOptions::piece_bytes, {64, 128, 256, 512, 1024});
   AddSizes(variants, base, "least chunk", &UploaderOptions::min_chunk_bytes,
            {64, 128, 256, 512, 1024});
-  AddSizes(variants, base, "ring up to", &UploaderOptions::ring_bytes, {32, 64, 128, 256});
-  AddSizes(variants, base, "wakes from", &UploaderOptions::wake_bytes, {256, 1024, 4096});
+  AddSizes(variants, base, "ring up to", &UploaderOptions::ring_bytes, {32, 64, 128, 256, 512});
+  AddSizes(variants, base, "wakes from", &UploaderOptions::wake_bytes,
+           {512, 1024, 2048, 4096, 8192});
   for (const uint32_t threads : {3U, 5U, 7U, 10U}) {
     if (threads == base.threads) continue;
     variants.push_back({std::to_string(threads) + " threads", base});
     variants.back().options.threads = threads;
   }
-  for (const int us : {0, 50, 100, 200}) {
+  for (const int us : {0, 50, 200}) {
     const std::chrono::microseconds awake_for(us);
     if (base.awake_for == awake_for) continue;
     variants.push_back({"awake for " + std::to_string(us) + " us", base});

@@ -10,9 +10,14 @@
 namespace h2d::internal {
 namespace {
 
-// Into so many chunks a source is divided that is neither small nor large: the copy of the last one
-// is all that is not hidden behind the reading.
-constexpr uint64_t kChunksOfASource = 8;
+// A source has so many chunks at least, or the copies of them would not run beside the reading, and
+// no more as long as they are small: each enqueueing costs the calling thread 2 to 6 us (16 MiB by
+// one thread took 1.12 ms in chunks of 1 MiB and 1.43 in chunks of 256 KiB, on an H200 host).
+constexpr uint64_t kLeastChunksOfASource = 4;
+constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
+// The copy of the last chunk is all that is not hidden behind the reading: of a large source it is
+// to be no more than this part.
+constexpr uint64_t kChunksOfALargeSource = 16;
 // Sizes of chunks are multiples of it, so that chunks start where copies like to start.
 constexpr uint64_t kChunkUnitBytes = 4096;
 // At most; pieces are counted in 32 bits.
@@ -23,9 +28,10 @@ Unexpected Stopped() { return Unavailable("The upload was told to stop."); }
 }  // namespace
 
 uint64_t ChunkBytesOf(uint64_t bytes, const UploaderOptions& options) noexcept {
-  const uint64_t part =
-      RoundedUp((bytes - 1) / kChunksOfASource + 1, kChunkUnitBytes).value_or(bytes);
-  return std::clamp(part, options.min_chunk_bytes, options.chunk_bytes);
+  const uint64_t small = std::min((bytes - 1) / kLeastChunksOfASource + 1, kSmallChunkBytes);
+  const uint64_t part = std::max(small, (bytes - 1) / kChunksOfALargeSource + 1);
+  return std::clamp(RoundedUp(part, kChunkUnitBytes).value_or(bytes), options.min_chunk_bytes,
+                    options.chunk_bytes);
 }
 
 Unexpected UploadError(const Error& error, uint64_t done, uint64_t total, bool touched) {

@@ -245,7 +245,7 @@ bool ReleaseCore::PutBack(StreamId id, BatchRef batch, bool recorded) {
     look = queue.in_flight.size() >= queue.look_at;
   } else {
     ++stats_.flushes_failed;
-    queue.due = on_failed_record_ == OnFailedRecord::kKeep;
+    queue.due = on_failed_record_ != OnFailedRecord::kLetGo;
     for (Held& held : batch->sources) {
       if (queue.due) {
         queue.open_bytes += held.bytes;

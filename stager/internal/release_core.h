@@ -41,9 +41,12 @@ namespace h2d::internal {
 // stream knows of its own calls, not of other threads' calls that concern other streams.
 class ReleaseCore {
  public:
-  // What becomes of sources whose record failed: kept for a later flush, or let go, where they are
-  // no memory that the device reads.
-  enum class OnFailedRecord : uint8_t { kKeep, kLetGo };
+  // What becomes of sources whose record failed.
+  enum class OnFailedRecord : uint8_t {
+    kKeep,              // kept for a later flush
+    kKeepForItsStream,  // kept until a call names their stream, which may be gone; else leaked
+    kLetGo,             // let go: they are no memory that the device reads
+  };
 
   ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
               OnFailedRecord on_failed_record = OnFailedRecord::kKeep);

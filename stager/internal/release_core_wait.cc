@@ -73,7 +73,8 @@ Expected<void> ReleaseCore::FlushNow(StreamId id, const Stream& stream) {
   return {};
 }
 
-// Flushes the streams with open sources up to `newest`, but those that failed before.
+// Flushes the streams with open sources up to `newest`, but those that failed before, and those
+// that may be gone.
 void ReleaseCore::FlushAll(uint64_t newest, Unflushed& failed) {
   std::vector<std::pair<StreamId, Stream>> streams;
   {
@@ -85,6 +86,12 @@ void ReleaseCore::FlushAll(uint64_t newest, Unflushed& failed) {
     }
   }
   for (const auto& [id, stream] : streams) {
+    if (on_failed_record_ == OnFailedRecord::kKeepForItsStream) {
+      failed.emplace(id, Unavailable("No event could be recorded on stream " + std::to_string(id) +
+                                     " behind what it reads.")
+                             .value());
+      continue;
+    }
     if (auto flushed = FlushNow(id, stream); !flushed) failed.emplace(id, flushed.error());
   }
 }

@@ -24,7 +24,9 @@ SmallSlots::SmallSlots(std::shared_ptr<Device> device, uint64_t slot_bytes, uint
     : device_(device),
       slot_bytes_(slot_bytes),
       max_slots_(max_slots),
-      tracker_(std::move(device), NoLimits()) {}
+      tracker_(std::move(device), NoLimits(), ReleaseCore::OnFailedRecord::kKeepForItsStream) {
+  free_.reserve(max_slots);
+}
 
 // The slots are divided among the streams that use any and one that may come.
 bool SmallSlots::HasShare(StreamId stream) const {

@@ -17,7 +17,7 @@ namespace h2d::internal {
 // Slots of one size; few are made, and the one that came back last is taken first: the fewer, the
 // warmer. A stream may use a part of them, so that one that stands still leaves the rest to the
 // others. A slot comes back when an event recorded behind its copy was seen to be complete, and
-// never before (I1); when the record failed, with the next one on its stream.
+// never before (I1); when the record failed, with the next one on its stream, or never (I9).
 //
 // Nothing here waits: without a slot, there are the chunks.
 //

@@ -82,6 +82,18 @@ TEST_F(SmallSlotsTest, ASlotWhoseRecordFailedComesBackWithTheNextOneOnItsStream)
   EXPECT_EQ(slots_->counts().in_use, 1U);
 }
 
+// Nobody said that the stream would be there for the end.
+TEST_F(SmallSlotsTest, TheEndUsesNoStreamWhoseRecordFailed) {
+  faulty_->Inject({.kind = CallKind::kRecord, .call = 1});
+  EXPECT_NE(Send(a_), nullptr);
+  EXPECT_NE(Send(b_), nullptr);
+  ASSERT_TRUE(fake_->SynchronizeDevice());
+  ASSERT_TRUE(fake_->DestroyStream(a_));
+  const FakeCounters before = fake_->counters();
+  slots_.reset();
+  EXPECT_EQ(fake_->counters().pinned_releases, before.pinned_releases + 1) << "the other is leaked";
+}
+
 TEST_F(SmallSlotsTest, WithoutMemoryThereIsNoSlotAndNothingIsCounted) {
   faulty_->Inject({.kind = CallKind::kAllocatePinned, .call = 1});
   EXPECT_EQ(Send(a_), nullptr);

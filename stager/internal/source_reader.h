@@ -11,7 +11,8 @@
 
 namespace h2d::internal {
 
-// A view of the source, without its owner, read into memory that the device reads next. Any number of threads may read different pieces.
+// A view of the source, without its owner, read into memory that the device reads next. Any number
+// of threads may read different pieces.
 class SourceReader {
  public:
   explicit SourceReader(const UploadSource& source) noexcept

@@ -261,7 +261,7 @@ class UploadRun {
 TEST(UploaderProperty, WhatSucceededArrivedAndWhatDidNotBeginChangedNothing) {
   const SourceFile file;
   Totals sum;
-  const uint64_t runs = ForEachSeed(400, [&](uint64_t seed) {
+  const uint64_t runs = ForEachSeed(250, [&](uint64_t seed) {
     UploadRun run(file, seed, /*with_holds=*/seed % 2 == 0);
     ASSERT_TRUE(run.Create());
     for (int step = 0; step < 25; ++step) run.Step();
