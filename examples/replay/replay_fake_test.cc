@@ -37,7 +37,9 @@ INSTANTIATE_TEST_SUITE_P(Staging, EveryWay, testing::ValuesIn(kAllWays), [](cons
 });
 
 TEST_P(EveryWay, ARunIsVerifiedWithoutARaceWhateverTheDeviceChooses) {
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
+  // A run with a copy for each tensor takes several times as long.
+  const uint64_t seeds = IsPacked(GetParam()) ? 8 : 2;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ReplayOptions options = SmallOptions();
     options.staging = GetParam();
@@ -72,9 +74,8 @@ TEST_P(EveryWay, StepsOverlapAndMeetEverythingThatAStagerMustHandle) {
   EXPECT_GT(result->scheduling.preempted, 0U);
 }
 
-TEST_P(EveryWay, ARunIsAFunctionOfItsSeed) {
-  ReplayOptions options = SmallOptions();
-  options.staging = GetParam();
+TEST(ReplayFakeTest, ARunIsAFunctionOfItsSeed) {
+  const ReplayOptions options = SmallOptions();
   const Expected<ReplayResult> first = RunOnFake(options);
   const Expected<ReplayResult> second = RunOnFake(options);
   ASSERT_TRUE(first && second);
