@@ -173,6 +173,25 @@ TEST_F(UploaderTest, MemoryMayBeOverwrittenAsSoonAsTheCallReturned) {
   }
 }
 
+// Few chunks cost the calling thread little; many let copies run beside the reading.
+TEST_F(UploaderTest, ASourceIsDividedIntoFourChunksAtLeastAndSmallOnesNoFurther) {
+  Make(UploaderOptions());
+  constexpr uint64_t kKiB = 1024;
+  const Bytes large = Pattern(24 * 1024 * kKiB);
+  const Destination to = NewDestination(large.size());
+  for (const auto& [kib, copies] :
+       {std::pair<uint64_t, uint64_t>(256, 1),  // through one slot
+        std::pair<uint64_t, uint64_t>(512, 2), std::pair<uint64_t, uint64_t>(1024, 4),
+        std::pair<uint64_t, uint64_t>(4096, 4), std::pair<uint64_t, uint64_t>(8192, 8),
+        std::pair<uint64_t, uint64_t>(24 * 1024, 16)}) {
+    const uint64_t before = fake_->counters().copies;
+    ASSERT_TRUE(
+        uploader_->Upload(to, UploadSource::Memory(std::span(large).first(kib * kKiB)), stream_));
+    EXPECT_EQ(fake_->counters().copies - before, copies) << kib << " KiB";
+  }
+  EXPECT_TRUE(Read(to) == large);
+}
+
 // held: [copy of all of it ... ]    one copy, no chunk; the owner lives until it was read
 TEST_F(UploaderTest, PinnedMemoryGoesAsItIsAndIsKeptUntilItWasRead) {
   for (const uint64_t bytes : {3 * kChunk, uint64_t{12} << 20}) {
@@ -691,6 +710,8 @@ TEST_F(UploaderTest, OptionsOutOfRangeAreNamedWithTheirValue) {
   bad([](UploaderOptions& o) { o.max_pinned_bytes = 4095; }, "chunk_bytes, 4096");
   bad([](UploaderOptions& o) { o.chunk_bytes = o.max_pinned_bytes = 5000; }, "chunk_bytes, 5000");
   bad([](UploaderOptions& o) { o.ring_bytes = 4097; }, "ring_bytes, 4097");
+  bad([](UploaderOptions& o) { o.piece_bytes = 0; }, "piece_bytes, 0");
+  bad([](UploaderOptions& o) { o.awake_for = milliseconds(-2); }, "awake_for, -2000000");
   bad([](UploaderOptions& o) { o.wait_timeout = milliseconds(-1); }, "wait_timeout, -1000000");
   bad([](UploaderOptions& o) { o.release.flush_items = 0; }, "flush_items");
   EXPECT_FALSE(Uploader::Create(nullptr));
