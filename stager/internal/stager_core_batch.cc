@@ -212,6 +212,7 @@ Expected<CopyOutcome> StagerCore::TryCopyBatch(std::span<BatchItem> items, const
     auto waited = ring_.WaitAndTake(wanted);
     if (!waited) return ErrorOf(waited);
     held.Hold(*waited);
+    Reached(Mark::kBatchComparedAnew);
   }
 }
 

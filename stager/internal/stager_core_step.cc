@@ -84,6 +84,7 @@ Expected<CopyOutcome> StagerCore::TrySubmitStep(StepState& step, const Stream& s
     auto waited = ring_.WaitAndTake(wanted);
     if (!waited) return ErrorOf(waited);
     held.Hold(*waited);
+    Reached(Mark::kStepFoundAnew);
   }
 }
 
@@ -93,7 +94,9 @@ Expected<CopyOutcome> StagerCore::SendStep(StepState& step, std::span<const Byte
                                            const Stream& stream, StreamId id) {
   device_->OnHostAccess(slot.bytes.first(bytes.sent), HostAccess::kWrite);
   FillSpans(step.image().data(), spans, slot.bytes.data());
-  if (spans.size() > 1) Reached(Mark::kStepApart);
+  if (spans.size() > 1) {
+    Reached(stream.kind() == StreamKind::kLegacyDefault ? Mark::kStepSeparate : Mark::kStepApart);
+  }
   Expected<void> sent = EnqueueSpans(spans, step.slab(), slot.bytes, stream);
   CopyRef copy;
   Expected<void> recorded = ring_.Publish(slot, stream, id, sent ? bytes : SentBytes{}, &copy);

@@ -50,20 +50,20 @@ enum class Mark : uint8_t {
   kStepCovered,           // changed spans travelled as one, with the equal bytes between them
   kStepSplit,             // ... or apart, because of bytes between them that nobody knows
   kStepApart,             // a step travelled in several spans
+  kStepSeparate,          // ... one by one, on the legacy stream
+  kStepFoundAnew,         // a step waited for a slot and looked again at what changed
+  kStepLogJoined,         // a step's writes were too many to remember one by one
   kStepNotSent,           // a step failed and is still to be sent
   kStepOverwritten,       // a plain copy had written a step's slab
   kBatch,                 // several copies were enqueued together
   kBatchSeparate,         // ... one by one, on the legacy stream
+  kBatchComparedAnew,     // ... after a wait for a slot
   kBatchSkipped,          // ... and none had to travel
   kBatchNotSent,          // ... and failed
   kCount,
 };
 
 inline constexpr size_t kMarkCount = static_cast<size_t>(Mark::kCount);
-
-// From here on the marks are of steps and batches, and reached by their own random tests
-// (tests/steps); before, by random plans (tests/properties).
-inline constexpr size_t kFirstStepMark = static_cast<size_t>(Mark::kStepUnchanged);
 
 // The mark's name, e.g. "ring full".
 std::string_view Name(Mark mark) noexcept;

@@ -91,6 +91,7 @@ void StepImage::Extend(Written& last, const Written& written) noexcept {
 // Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory. When
 // that gains little the log grows, or the next few writes would sort it again.
 void StepImage::MakeRoomInLog() {
+  Reached(Mark::kStepLogJoined);
   std::sort(log_.begin(), log_.end(),
             [](const Written& a, const Written& b) { return a.asked.begin < b.asked.begin; });
   size_t kept = 0;

@@ -95,6 +95,7 @@ class CudaPlanHarness final : public PlanHarness {
     streams_.push_back(*std::move(stream));
     return streams_.back().get();
   }
+  Stream LegacyStream() override { return cuda_->LegacyStream(); }
   Expected<void> DestroyStream(const Stream& stream) override {
     std::erase_if(streams_, [&](const CudaStream& own) {
       return own.native() == CudaDevice::Native(stream);

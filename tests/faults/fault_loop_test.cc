@@ -1,8 +1,7 @@
 // Every call of the device that a plan makes the library make fails once: the first of each kind,
 // the second and so on, until a run has no failure left. Once, for ever, or with the device lost;
 // before the call was carried out or after it, as an error of earlier work that a later call
-// reports. The plans are random and reach every state that has a name, but for those of steps
-// and batches, which plans do not make. In each run the oracle watches I5: no mirror lies, no slot
+// reports. The plans are random and reach every state that has a name. In each run the oracle watches I5: no mirror lies, no slot
 // is lost, the next good call works, and no memory leaks.
 //
 // H2D_FAULT_PLANS: how many plans; without it a few short ones.
@@ -103,7 +102,7 @@ TEST(FaultLoop, AnyCallMayFailOnceOrForEverUntilNoneIsLeft) {
             << " of which a fault struck, " << totals.errors << " errors\n";
   EXPECT_GT(totals.errors, 0U);
   if (few) return;
-  for (size_t i = 0; i < internal::kFirstStepMark; ++i) {
+  for (size_t i = 0; i < internal::kMarkCount; ++i) {
     const auto mark = static_cast<Mark>(i);
     EXPECT_NE(internal::MarkHits(mark), 0U) << "no plan reached: " << Name(mark);
   }

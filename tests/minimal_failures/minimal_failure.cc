@@ -17,7 +17,8 @@ std::optional<MinimalFailure> FindMinimalFailure(Flaw flaw) {
   const PlanCheck check = [stager = LittleStagerWith(flaw)](const Plan& plan, bool keep_trace) {
     return RunPlan(plan, *MakeFakeHarness(plan, {.keep_trace = keep_trace}), stager);
   };
-  const PlanProfile profile = ProfileWith({{OpKind::kFault, 2}, {OpKind::kBadCall, 1}});
+  const PlanProfile profile =
+      WithoutSteps(ProfileWith({{OpKind::kFault, 2}, {OpKind::kBadCall, 1}}));
   const PropertyReport report = CheckPlans(ToString(flaw), profile, check, kMaxPlans);
   const auto bytes = PlanFromToken(report.token);
   if (report.failure.empty() || !bytes) return std::nullopt;

@@ -24,7 +24,10 @@ class MarkShares {
   }
   ~MarkShares() { internal::EnableMarks(false); }
 
-  void AddPlan() {
+  void AddPlan(const RunCounts& counts) {
+    for (size_t i = 0; i < kPlanMarkCount; ++i) {
+      if (counts.marks[i] != 0) ++of_plans_[i];
+    }
     for (size_t i = 0; i < kMarkCount; ++i) {
       const uint64_t hits = internal::MarkHits(static_cast<Mark>(i));
       if (hits != before_[i]) ++plans_[i];
@@ -34,31 +37,39 @@ class MarkShares {
   }
 
   uint64_t PlansThatReached(Mark mark) const { return plans_[static_cast<size_t>(mark)]; }
+  uint64_t PlansThatReached(PlanMark mark) const { return of_plans_[static_cast<size_t>(mark)]; }
 
   std::string ToString() const {
-    std::string text = "  plans that reached:";
-    for (size_t i = 0; i < kMarkCount; ++i) {
-      text += (i == 0 ? " " : ", ") + std::string(Name(static_cast<Mark>(i))) + " " +
-              std::to_string(all_ == 0 ? 0 : plans_[i] * 1000 / all_) + " per mille";
-    }
+    std::string text = "  plans of a thousand that reached:";
+    for (size_t i = 0; i < kMarkCount; ++i) text += Share(static_cast<Mark>(i));
+    text += "\n  and did:";
+    for (size_t i = 0; i < kPlanMarkCount; ++i) text += Share(static_cast<PlanMark>(i));
     return text;
   }
 
  private:
+  template <class AnyMark>
+  std::string Share(AnyMark mark) const {
+    return (mark == AnyMark{} ? " " : ", ") + std::string(Name(mark)) + " " +
+           std::to_string(all_ == 0 ? 0 : PlansThatReached(mark) * 1000 / all_);
+  }
+
   std::array<uint64_t, kMarkCount> before_ = {};
   std::array<uint64_t, kMarkCount> plans_ = {};
+  std::array<uint64_t, kPlanMarkCount> of_plans_ = {};
   uint64_t all_ = 0;
 };
 
 }  // namespace
 
 PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile,
-                               const std::vector<Mark>& marks, uint64_t per_mille) {
+                               const std::vector<Mark>& marks, uint64_t per_mille,
+                               const std::vector<PlanMark>& of_plans) {
   MarkShares shares;
   const PlanCheck check = [&](const Plan& plan, bool keep_trace) {
     RunResult result =
         RunPlan(plan, *MakeFakeHarness(plan, {.keep_trace = keep_trace}), MakeRealStager);
-    shares.AddPlan();
+    shares.AddPlan(result.counts);
     return result;
   };
   PropertyReport report = CheckPlans(name, profile, check, PlansFromEnvironment(kPlansOfProperty));
@@ -69,12 +80,14 @@ PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile
   EXPECT_GE(report.median_ops, 30U);
   EXPECT_GE(report.fewest_streams, 3U);
   EXPECT_GE(report.fewest_tasks, 2U);
-  for (const Mark mark : marks) {
+  const auto expect = [&](auto mark) {
     const uint64_t plans = shares.PlansThatReached(mark);
     EXPECT_GT(plans, 0U) << "no plan reached: " << Name(mark);
     EXPECT_GE(plans * 1000, per_mille * report.plans)
         << plans << " of " << report.plans << " plans reached: " << Name(mark);
-  }
+  };
+  std::for_each(marks.begin(), marks.end(), expect);
+  std::for_each(of_plans.begin(), of_plans.end(), expect);
   return report;
 }
 

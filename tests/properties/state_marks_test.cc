@@ -9,12 +9,14 @@ namespace {
 
 TEST(StateMarks, EachIsReachedByOnePlanInAHundred) {
   std::vector<Mark> all;
-  for (size_t i = 0; i < internal::kFirstStepMark; ++i) all.push_back(static_cast<Mark>(i));
-  PlanProfile profile = ProfileWith({{OpKind::kFault, 4}, {OpKind::kHold, 4}});
+  for (size_t i = 0; i < internal::kMarkCount; ++i) all.push_back(static_cast<Mark>(i));
+  std::vector<PlanMark> of_plans;
+  for (size_t i = 0; i < kPlanMarkCount; ++i) of_plans.push_back(static_cast<PlanMark>(i));
+  PlanProfile profile = ProfileWith({{OpKind::kFault, 7}, {OpKind::kHold, 4}});
   profile.fix_op = [](PlanOp& op) {
     if (op.position % 2 == 0) FailNextRecordOften(op);
   };
-  ExpectPlansHold("state_marks", profile, all, /*per_mille=*/10);
+  ExpectPlansHold("state_marks", profile, all, /*per_mille=*/10, of_plans);
 }
 
 }  // namespace

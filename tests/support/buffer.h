@@ -28,12 +28,15 @@ inline constexpr uint64_t kGuardBytes = 16;
 // readers and after writes that the library did not make; a read after the last write's call.
 class Buffer {
  public:
-  Buffer(DevicePtr guarded, Bytes initial)
-      : guarded_(guarded), bytes_(initial.size()), model_(std::move(initial)) {}
+  Buffer(DevicePtr guarded, Bytes initial, uint64_t guard_bytes = kGuardBytes)
+      : guarded_(guarded),
+        guard_bytes_(guard_bytes),
+        bytes_(initial.size()),
+        model_(std::move(initial)) {}
 
   DevicePtr guarded() const noexcept { return guarded_; }
   uint64_t guarded_bytes() const noexcept { return bytes_; }
-  DevicePtr data() const noexcept { return guarded_ + kGuardBytes; }
+  DevicePtr data() const noexcept { return guarded_ + guard_bytes_; }
   RegionModel& model() noexcept { return model_; }
 
   // Makes the stream wait for what the caller of a write through a mirror must order it after.
@@ -63,6 +66,7 @@ class Buffer {
                                 const std::vector<AccessMark>& marks);
 
   DevicePtr guarded_;
+  uint64_t guard_bytes_;
   uint64_t bytes_;
   RegionModel model_;
   uint64_t clock_ = 0;

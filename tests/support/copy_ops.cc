@@ -14,15 +14,6 @@ WriteEffect EffectOf(const Target& target, const CallValues& values, bool maybe)
   return {.offset = kGuardBytes, .bytes = values.Image(target.count), .maybe = maybe};
 }
 
-// Whether a failed call may have enqueued its copy.
-bool MayHaveWritten(const FinishedCall& done) {
-  return !done.outcome && done.outcome.error().code == ErrorCode::kDevice && done.asked.copies != 0;
-}
-
-bool Enqueued(const CopyOutcome& outcome) {
-  return outcome.kind == CopyOutcome::Kind::kIssued || outcome.kind == CopyOutcome::Kind::kTrimmed;
-}
-
 }  // namespace
 
 FinishedCall PlanRun::Observed(bool wait, const CopyCall& call) {
@@ -36,6 +27,13 @@ FinishedCall PlanRun::Observed(bool wait, const CopyCall& call) {
           .asked = asked,
           .wait = wait,
           .alone = alone && begun == calls_begun_};
+}
+
+FinishedCall PlanRun::Observed(const StreamUse& use, bool wait, const CopyCall& call) {
+  FinishedCall done = Observed(wait, call);
+  done.capturing = use.slot().capturing;
+  done.legacy = &use.slot() == &legacy_;
+  return done;
 }
 
 void PlanRun::Copy(const PlanOp& op) {
@@ -72,64 +70,81 @@ void PlanRun::PlainCall(Target& target, const StreamUse& use, const CallValues& 
     return;
   }
   target.last = values.values;
-  FinishedCall done = Observed(wait, call);
-  done.capturing = use.slot().capturing;
-  CheckCall(target, values, done);
-  const bool mirrored = target.mirror.has_value();
-  if (done.outcome && Enqueued(*done.outcome)) {
+  const FinishedCall done = Observed(use, wait, call);
+  CheckCall(target.count, values, done);
+  EndPlain(target, use, values, done);
+}
+
+// REQUIRES: the target is locked.
+void PlanRun::EndPlain(Target& target, const StreamUse& use, const CallValues& values,
+                       const FinishedCall& done) {
+  Buffer& buffer = target.bound();
+  if (done.enqueued()) {
     buffer.model().Write(EffectOf(target, values, false));
-    buffer.AddPlainWrite(MarkAfterCall(use), mirrored);
+    buffer.AddPlainWrite(MarkAfterCall(use), target.mirror.has_value());
     target.knowledge.ForgetRange(0, values.Image(target.count).size());
-  } else if (MayHaveWritten(done)) {
+  } else if (done.may_have_written()) {
     buffer.model().Write(EffectOf(target, values, true));
     buffer.AddPossibleWrite(MarkAfterCall(use), false);
     target.knowledge.Unsure();
-  } else if (!done.outcome && done.outcome.error().code != ErrorCode::kFailedPrecondition) {
+  } else if (!done.outcome && !done.refused()) {
     target.knowledge.MayHaveForgotten();
   }
 }
 
 void PlanRun::MirroredCall(Target& target, const StreamUse& use, const CallValues& values,
                            bool wait, const CopyCall& call) {
-  Buffer* buffer = nullptr;
-  uint64_t begun = 0;
-  size_t model_call = 0;
+  BatchPart part{.target = &target, .values = values};
   {
     MutexLock lock(target.mutex);
-    buffer = &target.bound();
-    if (buffer->model().crowded()) return;
-    if (!use.slot().capturing &&
-        !Required(buffer->OrderMirroredWrite(harness_.callers_device(), use), "ordering a copy")) {
-      return;
-    }
-    target.last = values.values;
-    begun = buffer->Tick();
-    model_call = buffer->model().Begin();
-    if (target.in_flight++ > 0) target.overlapped = true;
+    if (!BeginMirrored(part, use)) return;
   }
-  FinishedCall done = Observed(wait, call);
-  done.capturing = use.slot().capturing;
+  FinishedCall done = Observed(use, wait, call);
 
   MutexLock lock(target.mutex);
+  done.overlapped = target.overlapped;
+  CheckCall(target.count, values, done);
+  if (!values.nothing()) CheckDue(BytesDue(part), done);
+  EndMirrored(part, use, done, done.enqueued());
+}
+
+// REQUIRES: the target is locked, and so it is for `EndMirrored`; not in between.
+bool PlanRun::BeginMirrored(BatchPart& call, const StreamUse& use) {
+  Target& target = *call.target;
+  call.buffer = &target.bound();
+  if (call.buffer->model().crowded()) return false;
+  if (!use.slot().capturing &&
+      !Required(call.buffer->OrderMirroredWrite(harness_.callers_device(), use),
+                "ordering a copy")) {
+    return false;
+  }
+  target.last = call.values.values;
+  call.begun = call.buffer->Tick();
+  call.model_call = call.buffer->model().Begin();
+  if (target.in_flight++ > 0) target.overlapped = true;
+  return true;
+}
+
+void PlanRun::EndMirrored(const BatchPart& call, const StreamUse& use, const FinishedCall& done,
+                          bool moved_origin) {
+  Target& target = *call.target;
   if (target.overlapped) {
     ++result_.counts.overlapped;
     target.knowledge.Unsure();
   }
-  CheckCall(target, values, done);
   std::optional<WriteEffect> effect;
-  const bool would_block = done.outcome && done.outcome->kind == CopyOutcome::Kind::kWouldBlock;
-  if (done.outcome && !would_block && !values.nothing()) {
-    effect = EffectOf(target, values, false);
-    buffer->AddMirroredWrite(MarkAfterCall(use), begun, Enqueued(*done.outcome));
-    if (!target.overlapped) target.knowledge.Learn(values.Image(target.count));
-  } else if (MayHaveWritten(done)) {
-    effect = EffectOf(target, values, true);
-    buffer->AddPossibleWrite(MarkAfterCall(use), true);
+  if (done.outcome && !done.would_block() && !call.values.nothing()) {
+    effect = EffectOf(target, call.values, false);
+    call.buffer->AddMirroredWrite(MarkAfterCall(use), call.begun, moved_origin);
+    if (!target.overlapped) target.knowledge.Learn(call.values.Image(target.count));
+  } else if (done.may_have_written()) {
+    effect = EffectOf(target, call.values, true);
+    call.buffer->AddPossibleWrite(MarkAfterCall(use), true);
     target.knowledge.Unsure();
-  } else if (!done.outcome && done.outcome.error().code != ErrorCode::kFailedPrecondition) {
+  } else if (!done.outcome && !done.refused()) {
     target.knowledge.Unsure();
   }
-  buffer->model().End(model_call, std::move(effect));
+  call.buffer->model().End(call.model_call, std::move(effect));
   if (--target.in_flight == 0) target.overlapped = false;
 }
 
@@ -150,7 +165,7 @@ void PlanRun::Acquire(const PlanOp& op, size_t task) {
     return CopyOutcome{.kind = CopyOutcome::Kind::kWouldBlock};
   });
   if (lease == nullptr) {
-    CheckCall(target, values, done);
+    CheckCall(target.count, values, done);
     if (done.outcome) {
       --result_.counts.would_block;
       ++result_.counts.slots_refused;

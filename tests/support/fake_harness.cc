@@ -59,6 +59,7 @@ class FakeHarness final : public PlanHarness {
   }
 
   Expected<Stream> NewStream(std::string_view name) override { return fake_->NewStream(name); }
+  Stream LegacyStream() override { return fake_->LegacyStream(); }
   Expected<void> DestroyStream(const Stream& stream) override {
     return fake_->DestroyStream(stream);
   }

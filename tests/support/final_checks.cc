@@ -33,14 +33,17 @@ void PlanRun::CheckEnd() {
   // after every error the next good call does.
   Target& plain = targets_[mirrors_];
   harness_.Finish();
-  for (StreamSlot& slot : streams_.slots()) {
+  const auto copy_on = [&](StreamSlot& slot) {
     StreamUse use(slot);
     CallValues values{.element_bytes = plain.element_bytes, .values = Bytes(plain.bytes(), 7)};
     PlainCall(plain, use, values, true, [&] {
       return stager_->Copy(plain.destination(0), values.View(), use.stream(), true);
     });
     harness_.Finish();
-  }
+  };
+  for (StreamSlot& slot : streams_.slots()) copy_on(slot);
+  if (!slabs_.empty()) copy_on(legacy_);
+  FinishSteps();
   StreamUse use(streams_.At(0));
   for (Target& target : targets_) {
     for (size_t i = 0; i < target.buffers.size(); ++i) ReadBuffer(target, i, use);
@@ -58,6 +61,13 @@ void PlanRun::CheckSnapshots() {
     ++result_.counts.reads_checked;
     if (snapshot.seen->empty()) {
       Fail("a kernel never ran");
+    } else if (snapshot.content) {
+      const std::optional<size_t> wrong = snapshot.content->FirstWrong(*snapshot.seen);
+      if (!wrong) continue;
+      const long at = static_cast<long>(*wrong) - static_cast<long>(Slab::kGuardBytes);
+      Fail("a reader of " + snapshot.what + " saw what no full step left (I3, I4): byte " +
+           std::to_string(at) + " is " + HexBytes({(*snapshot.seen)[*wrong]}) + " for " +
+           HexBytes({snapshot.content->bytes()[*wrong]}));
     } else if (!snapshot.allowed.contains(*snapshot.seen)) {
       Fail("a reader of " + snapshot.what + " saw what no full copy left (I3, I4): " +
            Differences(*snapshot.seen, *snapshot.allowed.begin()) + "; " +
@@ -136,6 +146,15 @@ void PlanRun::TearDown() {
   }
   stager_.reset();
   outlives.reset();
+  StreamUse use(streams_.At(0));
+  for (Slab& slab : slabs_) {
+    if (!slab.writer || !result_.ok()) continue;
+    const auto late = slab.writer->Submit(use.stream());
+    if (late || late.error().code != ErrorCode::kFailedPrecondition) {
+      Fail("a step writer whose stager is gone did not say so");
+    }
+  }
+  slabs_.clear();
   if (harness_.Finish() != 0) return;
   if (harness_.faults_fired() == 0 && harness_.PinnedBytesOwned() != 0) {
     Fail(std::to_string(harness_.PinnedBytesOwned()) +

@@ -38,32 +38,19 @@ std::optional<bool> MirrorKnowledge::Matches(std::span<const uint8_t> image) con
   return equal;
 }
 
-std::string MirrorKnowledge::Judge(std::span<const uint8_t> image, size_t element_bytes,
-                                   uint64_t min_trim_bytes, const CopyOutcome& outcome) const {
+MirrorKnowledge::Bounds MirrorKnowledge::BytesDue(std::span<const uint8_t> image,
+                                                  size_t element_bytes,
+                                                  uint64_t min_trim_bytes) const {
   const Span span = DifferenceFrom(image);
   const bool equal = span.first == span.end;
-  const bool skipped = outcome.kind == CopyOutcome::Kind::kSkipped;
-  if (skipped && !equal && !may_be_more_) {
-    return "a copy was skipped although its destination is not known to hold the values (I4)";
-  }
-  if (!skipped && equal && !may_be_less_) {
-    return "a copy travelled although its destination is known to hold the values";
-  }
-  if (skipped || equal || may_be_more_) return {};
-  if (outcome.bytes_sent < span.end - span.first) {
-    return "a copy sent " + std::to_string(outcome.bytes_sent) + " B although " +
-           std::to_string(span.end - span.first) + " B differ or are unknown (I4)";
-  }
-  if (may_be_less_ || !span.all_known) return {};
+  Bounds due{.least = may_be_more_ ? 0 : span.end - span.first, .most = image.size()};
+  if (may_be_less_ || may_be_more_ || !span.all_known) return due;
+  if (equal) return {};
   const size_t first = span.first / element_bytes * element_bytes;
   const size_t end = (span.end + element_bytes - 1) / element_bytes * element_bytes;
   const bool worth = image.size() - (end - first) >= min_trim_bytes;
-  const uint64_t due = worth ? end - first : image.size();
-  if (outcome.bytes_sent != due) {
-    return "a copy sent " + std::to_string(outcome.bytes_sent) + " B of " +
-           std::to_string(image.size()) + " B where " + std::to_string(due) + " B were due";
-  }
-  return {};
+  due.least = due.most = worth ? end - first : image.size();
+  return due;
 }
 
 }  // namespace h2d::testing

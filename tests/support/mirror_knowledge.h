@@ -7,10 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "h2d/stager/copy_outcome.h"
 #include "h2d/tests/support/region_model.h"
 
 namespace h2d::testing {
@@ -30,9 +28,13 @@ class MirrorKnowledge {
   // A failed call, or several at once: anything may be known.
   void Unsure() { may_be_less_ = may_be_more_ = true; }
 
-  // What is wrong with `outcome` for a call that brings `image`; empty when nothing is.
-  std::string Judge(std::span<const uint8_t> image, size_t element_bytes, uint64_t min_trim_bytes,
-                    const CopyOutcome& outcome) const;
+  // How many bytes may travel for a call that brings `image`: none for a hit.
+  struct Bounds {
+    uint64_t least = 0;
+    uint64_t most = 0;
+  };
+  Bounds BytesDue(std::span<const uint8_t> image, size_t element_bytes,
+                  uint64_t min_trim_bytes) const;
   // What `Matches` has to answer; nothing when either answer is right.
   std::optional<bool> Matches(std::span<const uint8_t> image) const;
 

@@ -58,10 +58,13 @@ std::string OpToString(const PlanOp& op, const PlanHeader& header) {
 
 std::string_view ToString(OpKind kind) noexcept {
   constexpr std::array<std::string_view, kOpKinds> kNames = {
-      "copy",       "mirrored copy", "read",    "acquire", "submit",        "drop",
-      "invalidate", "matches",       "foreign", "record",  "rebind",        "remake mirror",
-      "hold",       "release",       "step",    "advance", "begin capture", "end capture",
-      "new stream", "fault",         "bad call"};
+      "copy",         "mirrored copy", "read",          "acquire",     "submit",
+      "drop",         "invalidate",    "matches",       "foreign",     "record",
+      "rebind",       "remake mirror", "hold",          "release",     "complete next",
+      "advance",      "begin capture", "end capture",   "new stream",  "fault",
+      "bad call",     "set field",     "edit rows",     "submit step", "forget field",
+      "read slab",    "graph write",   "plain to slab", "remake step", "batch",
+      "bad step call"};
   return kNames[static_cast<size_t>(kind) % kOpKinds];
 }
 
@@ -87,6 +90,11 @@ StagerOptions PlanHeader::stager_options() const noexcept {
       growth_failure % 2 == 0 ? OnGrowthFailure::kError : OnGrowthFailure::kWait;
   options.wait_timeout = std::chrono::microseconds(wait_timeout % 2 == 0 ? 1000 : 20);
   return options;
+}
+
+StepWriterOptions PlanHeader::step_writer_options() const noexcept {
+  constexpr std::array<uint64_t, 3> kCoverGapBytes = {StepWriterOptions().cover_gap_bytes, 0, 12};
+  return {.cover_gap_bytes = kCoverGapBytes[cover_gap % kCoverGapBytes.size()]};
 }
 
 Plan DecodePlan(std::span<const uint8_t> bytes) {

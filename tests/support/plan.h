@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "h2d/stager/stager_options.h"
+#include "h2d/stager/step_writer_options.h"
 
 namespace h2d::testing {
 
@@ -50,8 +51,21 @@ enum class OpKind : uint8_t {
   kRemakeStream,  // a busy stream is destroyed; the next one gets its handle
   kFault,         // the device fails a later call of the library
   kBadCall,       // a call that must be refused and change nothing
+  kSetField,      // a field of a step is written
+  kEditRows,      // a row of a step's table is set, appended to, cleared, copied, moved, swapped
+  kSubmitStep,    // what changed of a step is sent
+  kForgetField,   // a step forgets a field or all of them, or is asked what it knows
+  kReadSlab,      // a kernel snapshots a step's slab
+  kGraphWrite,    // a kernel writes a field of a step's slab
+  kPlainToSlab,   // plain copy into a step's slab
+  kRemakeStep,    // a step's writer is destroyed and made anew
+  kBatch,         // copies to several destinations together, plain and through mirrors
+  kBadStepCall,   // a call with steps or batches that must be refused and change nothing
 };
-inline constexpr uint32_t kOpKinds = 21;
+inline constexpr uint32_t kOpKinds = 31;
+
+// From here on operations of steps and batches, which a stager may lack.
+inline constexpr OpKind kFirstStepOp = OpKind::kSetField;
 
 std::string_view ToString(OpKind kind) noexcept;
 
@@ -109,7 +123,8 @@ struct PlanHeader {
   uint8_t min_trim = 0;
   uint8_t growth_failure = 0;
   uint8_t wait_timeout = 0;
-  std::array<uint8_t, 4> reserved = {};
+  std::array<uint8_t, 3> reserved = {};
+  uint8_t cover_gap = 0;  // see `step_writer_options`
 
   uint32_t stream_count() const noexcept { return 3 + streams % 3; }
   uint32_t mirror_count() const noexcept { return 1 + mirrors % 4; }
@@ -118,6 +133,7 @@ struct PlanHeader {
     return static_cast<uint16_t>(adversaries[0] | adversaries[1] << 8);
   }
   StagerOptions stager_options() const noexcept;
+  StepWriterOptions step_writer_options() const noexcept;
 
   friend bool operator==(const PlanHeader&, const PlanHeader&) noexcept = default;
 };

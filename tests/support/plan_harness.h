@@ -31,6 +31,7 @@ class PlanHarness {
   virtual Expected<DevicePtr> Allocate(const Bytes& initial, std::string_view name) = 0;
 
   virtual Expected<Stream> NewStream(std::string_view name) = 0;
+  virtual Stream LegacyStream() = 0;
   virtual Expected<void> DestroyStream(const Stream& stream) = 0;
   // False when this device's streams cannot be held now.
   virtual bool CanHold() const = 0;

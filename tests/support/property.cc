@@ -96,6 +96,7 @@ class Tally {
     report_.fewest_tasks = std::min(report_.plans == 1 ? tasks : report_.fewest_tasks, tasks);
     RunCounts& sum = report_.totals;
     for (size_t i = 0; i < kOpKinds; ++i) sum.ops[i] += result.counts.ops[i];
+    for (size_t i = 0; i < kPlanMarkCount; ++i) sum.marks[i] += result.counts.marks[i];
     for (const auto member :
          {&RunCounts::issued, &RunCounts::trimmed, &RunCounts::skipped, &RunCounts::would_block,
           &RunCounts::refused, &RunCounts::unavailable, &RunCounts::device_errors,
@@ -169,6 +170,23 @@ PlanProfile GeneralProfile() {
   set(OpKind::kEndCapture, 1);
   set(OpKind::kRemakeStream, 1);
   set(OpKind::kBadCall, 1);
+  set(OpKind::kSetField, 4);
+  set(OpKind::kEditRows, 6);
+  set(OpKind::kSubmitStep, 6);
+  set(OpKind::kForgetField, 1);
+  set(OpKind::kReadSlab, 2);
+  set(OpKind::kGraphWrite, 1);
+  set(OpKind::kPlainToSlab, 1);
+  set(OpKind::kRemakeStep, 1);
+  set(OpKind::kBatch, 4);
+  set(OpKind::kBadStepCall, 1);
+  return profile;
+}
+
+PlanProfile WithoutSteps(PlanProfile profile) {
+  for (auto kind = static_cast<size_t>(kFirstStepOp); kind < kOpKinds; ++kind) {
+    profile.weights[kind] = 0;
+  }
   return profile;
 }
 

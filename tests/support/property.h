@@ -34,6 +34,9 @@ PlanProfile GeneralProfile();
 // The same with other weights for some kinds.
 PlanProfile ProfileWith(std::initializer_list<std::pair<OpKind, uint8_t>> weights);
 
+// The same without operations of steps and batches, for a stager that lacks them.
+PlanProfile WithoutSteps(PlanProfile profile);
+
 // Runs one plan; called with `keep_trace` when the time line is wanted.
 using PlanCheck = std::function<RunResult(const Plan& plan, bool keep_trace)>;
 

@@ -112,6 +112,25 @@ class RealStager final : public StagerUnderTest {
   Expected<void> Rebind(size_t mirror, const Destination& destination) override {
     return mirrors_[mirror]->Rebind(destination);
   }
+  bool has_steps() const override { return true; }
+  Expected<StepWriter> NewStepWriter(const StepLayout& layout, DevicePtr slab,
+                                     const StepWriterOptions& options) override {
+    return stager_->NewStepWriter(layout, slab, options);
+  }
+  Expected<CopyOutcome> CopyBatch(std::span<const BatchEntryUnderTest> entries,
+                                  const Stream& stream, bool wait) override {
+    std::vector<std::shared_ptr<const void>> values_alive;
+    std::vector<BatchCopy> copies;
+    for (const BatchEntryUnderTest& entry : entries) {
+      WithElements(entry.image, [&](auto& values, const auto& pad) {
+        auto kept = std::make_shared<std::decay_t<decltype(values)>>(std::move(values));
+        copies.push_back(entry.mirror ? BatchCopy::To(*mirrors_[*entry.mirror], *kept, pad)
+                                      : BatchCopy::To(entry.destination, *kept, pad));
+        values_alive.push_back(std::move(kept));
+      });
+    }
+    return wait ? stager_->CopyBatch(copies, stream) : stager_->TryCopyBatch(copies, stream);
+  }
   std::optional<StagerStats> stats() const override { return stager_->stats(); }
 
  private:

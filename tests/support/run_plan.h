@@ -14,6 +14,7 @@
 #include "h2d/stager/stager_stats.h"
 #include "h2d/tests/support/plan.h"
 #include "h2d/tests/support/plan_harness.h"
+#include "h2d/tests/support/plan_mark.h"
 #include "h2d/tests/support/stager_under_test.h"
 
 namespace h2d::testing {
@@ -31,6 +32,7 @@ struct RunCounts {
   uint64_t reads_checked = 0;
   uint64_t overlapped = 0;  // calls on one mirror at the same time
   uint64_t bytes_sent = 0;
+  std::array<uint64_t, kPlanMarkCount> marks = {};
   StagerStats stats;  // at the end, when the stager keeps them
 };
 

@@ -88,6 +88,37 @@ bool PlanRun::SetUp() {
       return false;
     }
   }
+  return MakeSlabs();
+}
+
+// Plans without operations of steps are run as if there were none.
+bool PlanRun::MakeSlabs() {
+  const auto is_of_steps = [](const PlanOp& op) { return op.kind >= kFirstStepOp; };
+  if (!stager_->has_steps() || std::none_of(plan_.ops.begin(), plan_.ops.end(), is_of_steps)) {
+    return true;
+  }
+  legacy_.stream = harness_.LegacyStream();
+  Expected<StepFields> fields = StepFields::Make();
+  if (!fields) {
+    Fail("no layout for a plan: " + fields.error().ToString());
+    return false;
+  }
+  fields_.emplace(*std::move(fields));
+  for (const char* name : {"slab", "other slab"}) {
+    // The bytes between fields belong to the slab and are 0.
+    Bytes initial(fields_->layout.slab_bytes() + 2 * Slab::kGuardBytes, 0);
+    for (const StepLayout::FieldInfo& field : fields_->layout.fields()) {
+      const auto begin =
+          initial.begin() + static_cast<std::ptrdiff_t>(Slab::kGuardBytes + field.offset);
+      std::fill_n(begin, field.bytes(), uint8_t{0xb0});
+    }
+    Expected<DevicePtr> memory = harness_.Allocate(initial, name);
+    if (!memory) {
+      Fail("no device memory for a plan: " + memory.error().ToString());
+      return false;
+    }
+    if (!MakeWriter(slabs_.emplace_back(*memory, initial))) return false;
+  }
   return true;
 }
 
@@ -146,6 +177,33 @@ void PlanRun::Execute(const PlanOp& op, size_t task) {
       return Fault(op);
     case OpKind::kBadCall:
       return BadCall(op);
+    default:
+      return ExecuteStep(op);
+  }
+}
+
+void PlanRun::ExecuteStep(const PlanOp& op) {
+  switch (op.kind) {
+    case OpKind::kSetField:
+      return SetField(op);
+    case OpKind::kEditRows:
+      return EditRows(op);
+    case OpKind::kSubmitStep:
+      return SubmitStep(op);
+    case OpKind::kForgetField:
+      return ForgetField(op);
+    case OpKind::kReadSlab:
+      return ReadStep(op);
+    case OpKind::kGraphWrite:
+      return GraphWrite(op);
+    case OpKind::kPlainToSlab:
+      return PlainToSlab(op);
+    case OpKind::kRemakeStep:
+      return RemakeStep(op);
+    case OpKind::kBatch:
+      return Batch(op);
+    default:
+      return BadStepCall(op);
   }
 }
 

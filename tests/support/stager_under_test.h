@@ -14,6 +14,9 @@
 #include "h2d/stager/image.h"
 #include "h2d/stager/stager_options.h"
 #include "h2d/stager/stager_stats.h"
+#include "h2d/stager/step_layout.h"
+#include "h2d/stager/step_writer.h"
+#include "h2d/stager/step_writer_options.h"
 
 namespace h2d::testing {
 
@@ -26,6 +29,13 @@ class LeaseUnderTest {
   virtual std::span<std::byte> bytes() const = 0;  // empty once submitted
   virtual Expected<CopyOutcome> Submit(const Destination& destination, const Stream& stream) = 0;
   virtual Expected<CopyOutcome> SubmitMirrored(size_t mirror, const Stream& stream) = 0;
+};
+
+// One copy of a batch: through a mirror, or to a destination.
+struct BatchEntryUnderTest {
+  std::optional<size_t> mirror = {};
+  Destination destination = {};
+  HostImage image = {};
 };
 
 // A stager and its mirrors, which are known by small numbers. Thread-safe as the stager is; making
@@ -47,6 +57,17 @@ class StagerUnderTest {
   virtual Expected<void> Record(size_t mirror, const HostImage& image, const Stream& stream) = 0;
   virtual void Invalidate(size_t mirror) = 0;
   virtual Expected<void> Rebind(size_t mirror, const Destination& destination) = 0;
+
+  // Whether it has steps and batches; without them no operation of theirs is made.
+  virtual bool has_steps() const { return false; }
+  virtual Expected<StepWriter> NewStepWriter(const StepLayout&, DevicePtr,
+                                             const StepWriterOptions&) {
+    return FailedPrecondition("This stager has no steps.");
+  }
+  virtual Expected<CopyOutcome> CopyBatch(std::span<const BatchEntryUnderTest>, const Stream&,
+                                          bool /*wait*/) {
+    return FailedPrecondition("This stager has no batches.");
+  }
 
   // Nothing when this stager keeps none; then nothing that needs them is checked.
   virtual std::optional<StagerStats> stats() const = 0;

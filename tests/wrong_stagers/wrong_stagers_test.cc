@@ -63,7 +63,7 @@ PlanCheck On(const StagerFactory& stager) {
 
 TEST(LittleStager, WithoutAFlawPassesEveryPlan) {
   const PropertyReport report =
-      CheckPlans("little stager", ProfileWith({{OpKind::kFault, 1}}),
+      CheckPlans("little stager", WithoutSteps(ProfileWith({{OpKind::kFault, 1}})),
                  On(LittleStagerWith(Flaw::kNone)), PlansFromEnvironment(kPlansForRightOne));
   std::cout << ToString(report) << "\n";
   EXPECT_EQ(report.failure, "");
@@ -75,7 +75,7 @@ TEST_P(WrongStager, IsReported) {
   const auto flaw = static_cast<Flaw>(GetParam());
   const Promise promise = PromisesOfTheDocument()[std::string(ToString(flaw))];
   ASSERT_NE(promise.plans, 0U) << "the document has no row for: " << ToString(flaw);
-  PlanProfile profile = ProfileWith({{OpKind::kFault, 2}, {OpKind::kBadCall, 1}});
+  PlanProfile profile = WithoutSteps(ProfileWith({{OpKind::kFault, 2}, {OpKind::kBadCall, 1}}));
   profile.shrink = false;  // that it fails is enough here
   const PropertyReport report =
       CheckPlans(ToString(flaw), profile, On(LittleStagerWith(flaw)), promise.plans);
