@@ -89,7 +89,7 @@ TEST(FaultLoop, AnyCallMayFailOnceOrForEverUntilNoneIsLeft) {
   const uint64_t plans = few ? 4 : std::strtoull(wanted, nullptr, 10);
   internal::EnableMarks(true);
   internal::ResetMarks();
-  PlanProfile profile = GeneralProfile();
+  PlanProfile profile = ProfileWith({{OpKind::kSetField, 8}});
   profile.max_ops = few ? 12 : 50;
   Totals totals;
   const PropertyReport report = CheckPlans(
