@@ -10,6 +10,7 @@
 #include "h2d/device/cuda/cuda_device.h"
 #include "h2d/tests/cuda/cuda_plan_harness.h"
 #include "h2d/tests/support/property.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/support/real_stager.h"
 
 namespace h2d::testing {
@@ -32,7 +33,7 @@ class CudaPlansTest : public ::testing::Test {
     const PlanCheck check = [&](const Plan& plan, bool) {
       return RunPlan(plan, **MakeCudaPlanHarness(device_), MakeRealStager);
     };
-    const PropertyReport report = CheckPlans(name, profile, check, PlansFromEnvironment(plans));
+    const PropertyReport report = CheckPlans(name, profile, check, RunsFromEnvironment(plans));
     std::cout << name << " on a GPU: " << ToString(report) << "\n";
     EXPECT_EQ(report.failure, "");
   }

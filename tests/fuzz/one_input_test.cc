@@ -8,13 +8,13 @@
 
 #include "h2d/device/fake/choice.h"
 #include "h2d/tests/support/plan.h"
-#include "h2d/tests/support/property.h"
+#include "h2d/tests/support/random_runs.h"
 
 namespace h2d::testing {
 namespace {
 
 TEST(OneInput, PlansFromAnyBytesHold) {
-  const uint64_t inputs = PlansFromEnvironment(1000) / 5;
+  const uint64_t inputs = RunsFromEnvironment(200);
   uint64_t state = 0;
   for (uint64_t i = 0; i < inputs; ++i) {
     std::vector<uint8_t> bytes(MixBits(i + 1) % (kPlanHeaderBytes + 60 * kPlanOpBytes));

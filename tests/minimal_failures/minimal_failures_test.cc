@@ -7,7 +7,7 @@
 #include "h2d/tests/minimal_failures/minimal_failure.h"
 #include "h2d/tests/support/fake_harness.h"
 #include "h2d/tests/support/plan.h"
-#include "h2d/tests/support/property.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/support/run_plan.h"
 #include "h2d/tests/wrong_stagers/little_stager.h"
 
@@ -26,7 +26,7 @@ RunResult RunToken(std::string_view token, Flaw flaw) {
 
 TEST(MinimalFailures, AreShortAndReplayFromTheirTokens) {
   // With few plans (a sanitizer's build) one in eight.
-  const uint32_t step = PlansFromEnvironment(1000) < 1000 ? 8 : 1;
+  const uint32_t step = RunsFromEnvironment(1000) < 1000 ? 8 : 1;
   for (uint32_t i = 1; i < kFlaws; i += step) {
     const auto flaw = static_cast<Flaw>(i);
     SCOPED_TRACE(ToString(flaw));

@@ -4,6 +4,7 @@
 
 #include "h2d/tests/properties/plan_property.h"
 #include "h2d/tests/support/fake_harness.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/support/real_stager.h"
 
 namespace h2d::testing {
@@ -25,7 +26,7 @@ TEST(Determinism, TheSamePlanGivesTheSameTrace) {
     return second;
   };
   const PropertyReport report = CheckPlans("i11_determinism", ProfileWith({{OpKind::kFault, 1}}),
-                                           twice, PlansFromEnvironment(kPlansOfProperty) / 2);
+                                           twice, RunsFromEnvironment(kPlansOfProperty / 2));
   EXPECT_EQ(report.failure, "");
 }
 

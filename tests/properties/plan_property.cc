@@ -8,6 +8,7 @@
 
 #include "h2d/device/faulty/fault.h"
 #include "h2d/tests/support/fake_harness.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/support/real_stager.h"
 
 namespace h2d::testing {
@@ -72,7 +73,7 @@ PropertyReport ExpectPlansHold(std::string_view name, const PlanProfile& profile
     shares.AddPlan(result.counts);
     return result;
   };
-  PropertyReport report = CheckPlans(name, profile, check, PlansFromEnvironment(kPlansOfProperty));
+  PropertyReport report = CheckPlans(name, profile, check, RunsFromEnvironment(kPlansOfProperty));
   std::cout << name << ": " << ToString(report) << "\n" << shares.ToString() << "\n";
   EXPECT_EQ(report.failure, "");
   // With fewer plans (a sanitizer's build, a replay) not every state can be asked for.

@@ -141,8 +141,8 @@ class BatchRun : public RandomRun {
 
 TEST(CopyBatchProperty, ABatchCannotBeToldFromItsCopiesOneByOne) {
   const CountMarks marks;
-  const Seeds seeds = Seeds::FromEnvironment();
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  const Seeds seeds = Seeds::FromEnvironment(kRunsOfTest);
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     BatchRun run(seed);
     for (int step = 0; step < 40; ++step) run.Step();
     const std::string verdict = run.Verdict();

@@ -2,22 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 namespace h2d::testing {
 namespace {
 
 // Of which a full run of the tests makes at least so many.
-constexpr uint64_t kRunsForMarks = 50;
-
-constexpr std::string_view kSeedPrefix = "seed:";
-
-uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
-}
+constexpr uint64_t kRunsForMarks = 200;
 
 }  // namespace
 
@@ -88,21 +79,6 @@ void RandomRun::Keep(const Expected<void>& result) {
 
 void RandomRun::Fail(std::string why) {
   if (error_.empty()) error_ = std::move(why);
-}
-
-Seeds Seeds::FromEnvironment() {
-  const char* replay = std::getenv("H2D_REPLAY");
-  if (replay != nullptr && std::string_view(replay).starts_with(kSeedPrefix)) {
-    return {.first = std::strtoull(replay + kSeedPrefix.size(), nullptr, 10),
-            .count = 1,
-            .replay = true};
-  }
-  return {.first = 1 + 1'000'000 * NumberFromEnvironment("H2D_SEED", 0),
-          .count = NumberFromEnvironment("H2D_PLANS", 10'000) / 20};
-}
-
-std::string HowToReplay(uint64_t seed) {
-  return "replay with H2D_REPLAY=" + std::string(kSeedPrefix) + std::to_string(seed);
 }
 
 CountMarks::CountMarks() {

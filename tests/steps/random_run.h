@@ -14,6 +14,7 @@
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/stager/internal/state_mark.h"
 #include "h2d/stager/pinned_stager.h"
+#include "h2d/tests/support/random_runs.h"
 
 namespace h2d::testing {
 
@@ -69,18 +70,8 @@ class RandomRun {
   std::string error_;
 };
 
-// Which runs: H2D_REPLAY=seed:<seed> names one to run again; else H2D_SEED moves the first, and a
-// twentieth of H2D_PLANS says how many.
-struct Seeds {
-  uint64_t first = 1;
-  uint64_t count = 1;
-  bool replay = false;
-
-  static Seeds FromEnvironment();
-};
-
-// For the message of a run that failed.
-std::string HowToReplay(uint64_t seed);
+// Without the environment a random test of steps or batches makes so many runs.
+inline constexpr uint64_t kRunsOfTest = 500;
 
 // Counts state marks while it lives.
 class CountMarks {

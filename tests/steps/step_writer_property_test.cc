@@ -232,8 +232,8 @@ class StepRun : public RandomRun {
 
 TEST(StepWriterProperty, WhatTravelsCannotBeToldFromSendingEveryWriteInFull) {
   const CountMarks marks;
-  const Seeds seeds = Seeds::FromEnvironment();
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  const Seeds seeds = Seeds::FromEnvironment(kRunsOfTest);
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     StepRun run(seed);
     for (int step = 0; step < 50; ++step) run.Step();
     const std::string verdict = run.Verdict();

@@ -3,7 +3,6 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "h2d/tests/support/crash_token.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/support/shrink_plan.h"
 
 namespace h2d::testing {
@@ -22,11 +22,6 @@ namespace {
 
 using Record = std::array<uint8_t, kPlanOpBytes>;
 using Header = std::array<uint8_t, kPlanHeaderBytes>;
-
-uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);
-}
 
 uint64_t HashOf(std::string_view text) {
   uint64_t hash = 14695981039346656037ULL;
@@ -196,19 +191,13 @@ PlanProfile ProfileWith(std::initializer_list<std::pair<OpKind, uint8_t>> weight
   return profile;
 }
 
-uint64_t PlansFromEnvironment(uint64_t otherwise) {
-  return NumberFromEnvironment("H2D_PLANS", otherwise);
-}
-
 PropertyReport CheckPlans(std::string_view name, const PlanProfile& profile, const PlanCheck& check,
                           uint64_t plans) {
-  if (const char* token = std::getenv("H2D_REPLAY"); token != nullptr && *token != '\0') {
-    return Replay(token, check);
-  }
+  if (const auto token = ReplayedPlan()) return Replay(*token, check);
   rc::detail::TestMetadata metadata;
   metadata.id = metadata.description = std::string(name);
   rc::detail::TestParams params;
-  params.seed = HashOf(name) + NumberFromEnvironment("H2D_SEED", 0);
+  params.seed = HashOf(name) + SeedFromEnvironment();
   params.maxSuccess = static_cast<int>(plans);
   params.disableShrinking = true;  // `ShrinkPlan` needs a hundredth of the runs
 

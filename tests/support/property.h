@@ -51,11 +51,8 @@ struct PropertyReport {
   uint64_t plans_until_failure = 0;
 };
 
-// What the environment variable H2D_PLANS says, `otherwise` without it.
-uint64_t PlansFromEnvironment(uint64_t otherwise);
-
-// Runs `plans` plans, or fewer when one fails. H2D_SEED varies them; without it they are the same
-// in every run. With H2D_REPLAY=token runs that plan alone and prints its time line.
+// Runs `plans` plans, or fewer when one fails; which, the environment says (random_runs.h). With a
+// token to replay runs that plan alone and prints its time line.
 PropertyReport CheckPlans(std::string_view name, const PlanProfile& profile, const PlanCheck& check,
                           uint64_t plans);
 

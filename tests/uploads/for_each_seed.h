@@ -5,27 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
+
+#include "h2d/tests/support/random_runs.h"
 
 namespace h2d::testing {
 
-inline uint64_t NumberFromEnvironment(const char* name, uint64_t fallback) {
-  const char* const text = std::getenv(name);
-  return text == nullptr || *text == 0 ? fallback : std::strtoull(text, nullptr, 10);
-}
-
-// Calls `run` for each seed until a fatal failure, and answers how many there were: `of_a_thousand`
-// of each thousand of H2D_PLANS, or the one that H2D_SEED names.
+// Calls `run` for each seed until a fatal failure, and answers how many there were: `without`
+// unless the environment says otherwise (random_runs.h).
 template <class Run>
-uint64_t ForEachSeed(uint64_t of_a_thousand, const Run& run) {
-  const uint64_t only = NumberFromEnvironment("H2D_SEED", 0);
-  const uint64_t runs =
-      only != 0 ? 1 : NumberFromEnvironment("H2D_PLANS", 1000) * of_a_thousand / 1000;
-  const uint64_t first = only != 0 ? only : 1;
-  for (uint64_t seed = first; seed < first + runs && !::testing::Test::HasFatalFailure(); ++seed) {
+uint64_t ForEachSeed(uint64_t without, const Run& run) {
+  const Seeds seeds = Seeds::FromEnvironment(without);
+  for (uint64_t seed = seeds.first; seed < seeds.end() && !::testing::Test::HasFatalFailure();
+       ++seed) {
     run(seed);
   }
-  return runs;
+  return seeds.count;
 }
 
 }  // namespace h2d::testing

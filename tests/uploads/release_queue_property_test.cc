@@ -6,7 +6,7 @@
 // before the copy that reads it was *observed* complete, whatever order happened to run. Each is
 // counted, and must have died once at the end.
 //
-// A failing seed is printed; H2D_SEED=<seed> runs it alone.
+// A run that fails prints what replays it (tests/support/random_runs.h).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -224,7 +224,7 @@ TEST(ReleaseQueueProperty, NoSourceEndsInFlightNoneIsKeptForEverAndTheLimitsHold
     QueueRun run(seed, /*with_faults=*/seed % 2 == 0);
     for (int step = 0; step < 60; ++step) run.Step(run.Draw(kStreams));
     const std::string verdict = run.Verdict();
-    ASSERT_EQ(verdict, "") << "H2D_SEED=" << seed << " runs this one again\n" << run.Timeline();
+    ASSERT_EQ(verdict, "") << testing::HowToReplay(seed) << "\n" << run.Timeline();
     run.AddTo(totals);
   });
   std::printf("%d runs: %d sources taken, %d refused, %d flushes put off, %d faults\n",
@@ -253,7 +253,7 @@ TEST(ReleaseQueueProperty, HoldsForTasksThatShareAQueue) {
     const auto ran = RunTasks(run.fake(), std::move(tasks));
     ASSERT_TRUE(ran) << ran.error().ToString();
     const std::string verdict = run.Verdict();
-    ASSERT_EQ(verdict, "") << "H2D_SEED=" << seed << " runs this one again\n" << run.Timeline();
+    ASSERT_EQ(verdict, "") << testing::HowToReplay(seed) << "\n" << run.Timeline();
   });
 }
 

@@ -3,7 +3,7 @@
 // touched while a copy may read it, and chunks come back; with late answers, streams that stand
 // still, stops, and a device that fails in any call (I1, I3, I5, I9).
 //
-// A failing seed is printed; H2D_SEED=<seed> runs it alone.
+// A run that fails prints what replays it (tests/support/random_runs.h).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -266,7 +266,7 @@ TEST(UploaderProperty, WhatSucceededArrivedAndWhatDidNotBeginChangedNothing) {
     ASSERT_TRUE(run.Create());
     for (int step = 0; step < 25; ++step) run.Step();
     const std::string verdict = run.Verdict();
-    ASSERT_EQ(verdict, "") << "H2D_SEED=" << seed << " runs this one again\n" << run.Timeline();
+    ASSERT_EQ(verdict, "") << testing::HowToReplay(seed) << "\n" << run.Timeline();
     sum.done += run.totals().done;
     sum.incomplete += run.totals().incomplete;
     sum.refused += run.totals().refused;
@@ -301,7 +301,7 @@ TEST(UploaderProperty, HoldsForTasksThatShareAnUploader) {
     const auto ran = RunTasks(run.fake(), std::move(tasks));
     ASSERT_TRUE(ran) << ran.error().ToString();
     const std::string verdict = run.Verdict();
-    ASSERT_EQ(verdict, "") << "H2D_SEED=" << seed << " runs this one again\n" << run.Timeline();
+    ASSERT_EQ(verdict, "") << testing::HowToReplay(seed) << "\n" << run.Timeline();
   });
 }
 

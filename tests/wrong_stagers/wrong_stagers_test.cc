@@ -13,6 +13,7 @@
 
 #include "h2d/tests/support/fake_harness.h"
 #include "h2d/tests/support/property.h"
+#include "h2d/tests/support/random_runs.h"
 #include "h2d/tests/wrong_stagers/little_stager.h"
 
 namespace h2d::testing {
@@ -64,7 +65,7 @@ PlanCheck On(const StagerFactory& stager) {
 TEST(LittleStager, WithoutAFlawPassesEveryPlan) {
   const PropertyReport report =
       CheckPlans("little stager", WithoutSteps(ProfileWith({{OpKind::kFault, 1}})),
-                 On(LittleStagerWith(Flaw::kNone)), PlansFromEnvironment(kPlansForRightOne));
+                 On(LittleStagerWith(Flaw::kNone)), RunsFromEnvironment(kPlansForRightOne));
   std::cout << ToString(report) << "\n";
   EXPECT_EQ(report.failure, "");
 }
