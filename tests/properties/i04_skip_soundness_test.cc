@@ -24,7 +24,10 @@ TEST(SkipSoundness, NoOrderedReaderCanTellASkippedOrTrimmedCopyFromAFullOne) {
       "i04_skip_soundness", profile,
       {Mark::kSkip, Mark::kSkipAcrossStreams, Mark::kTrimFront, Mark::kTrimBack,
        Mark::kTrimBothEnds, Mark::kStreamWait, Mark::kStreamWaitedBefore, Mark::kOriginComplete,
-       Mark::kForgetInFlight, Mark::kForgottenByPlainCopy, Mark::kMirrorRecorded, Mark::kRebind});
+       Mark::kForgetInFlight, Mark::kForgottenByPlainCopy, Mark::kMirrorRecorded, Mark::kRebind,
+       Mark::kStepUnchanged, Mark::kStepCovered, Mark::kStepSplit, Mark::kBatchSkipped},
+      /*per_mille=*/0,
+      {PlanMark::kStepAcrossStreams, PlanMark::kDeviceFieldKept, PlanMark::kBatchHitBesideCopy});
 }
 
 TEST(SkipSoundness, ForgettingDropsContentButNeverOrder) {

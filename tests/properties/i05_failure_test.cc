@@ -16,10 +16,11 @@ TEST(Failure, AnErrorIssuesNothingOrForgetsAndTheNextGoodCallWorks) {
   profile.fix_op = [](PlanOp& op) {
     if (op.position % 2 == 0) FailNextRecordOften(op);
   };
-  const PropertyReport report =
-      ExpectPlansHold("i05_failure", profile,
-                      {Mark::kQuarantine, Mark::kQuarantineEnded, Mark::kFailedCopyGuarded,
-                       Mark::kOriginCovered, Mark::kOriginUnknown, Mark::kGrowthRefused});
+  const PropertyReport report = ExpectPlansHold(
+      "i05_failure", profile,
+      {Mark::kQuarantine, Mark::kQuarantineEnded, Mark::kFailedCopyGuarded, Mark::kOriginCovered,
+       Mark::kOriginUnknown, Mark::kGrowthRefused, Mark::kStepNotSent, Mark::kBatchNotSent},
+      /*per_mille=*/0, {PlanMark::kStepAfterFailure, PlanMark::kBatchAfterFailure});
   EXPECT_GT(report.totals.device_errors, 0U);
 }
 

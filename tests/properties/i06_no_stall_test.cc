@@ -18,7 +18,9 @@ TEST(NoStall, NothingWaitsForAStreamThatStandsStill) {
   const PropertyReport report =
       ExpectPlansHold("i06_no_stall", profile,
                       {Mark::kRingFull, Mark::kWouldBlock, Mark::kWaitedForSlot,
-                       Mark::kComparedAnew, Mark::kGrowthUnderPressure, Mark::kCompletedInBatch});
+                       Mark::kComparedAnew, Mark::kGrowthUnderPressure, Mark::kCompletedInBatch,
+                       Mark::kStepFoundAnew, Mark::kBatchComparedAnew},
+                      /*per_mille=*/0, {PlanMark::kStepWouldBlock, PlanMark::kBatchWouldBlock});
   EXPECT_GT(report.totals.unavailable, 0U);
 }
 

@@ -16,7 +16,8 @@ TEST(Capture, IsNeverJoinedNorInvalidated) {
                                            {OpKind::kRecord, 3},
                                            {OpKind::kSubmit, 4}});
   const PropertyReport report = ExpectPlansHold(
-      "i07_capture", profile, {Mark::kCaptureRefused, Mark::kRingFull, Mark::kStreamWait});
+      "i07_capture", profile, {Mark::kCaptureRefused, Mark::kRingFull, Mark::kStreamWait},
+      /*per_mille=*/0, {PlanMark::kStepRefused, PlanMark::kBatchRefused});
   EXPECT_GT(report.totals.refused, 0U);
 }
 
