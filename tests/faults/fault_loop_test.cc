@@ -40,7 +40,7 @@ TEST(FaultLoop, AnyCallMayFailOnceOrForEverUntilNoneIsLeft) {
   internal::EnableMarks(true);
   internal::ResetMarks();
   // Many writes between the submits of a step.
-  PlanProfile profile = ProfileWith({{OpKind::kSetField, 8}});
+  PlanProfile profile = ProfileWith({{OpKind::kSetField, 14}});
   profile.max_ops = few ? 12 : 50;
   FaultTotals totals;
   const PropertyReport report = CheckPlans(

@@ -157,6 +157,8 @@ class PlanRun {
   // step_ops.cc
   void SetField(const PlanOp& op);
   void WriteField(const PlanOp& op, Slab& slab);
+  void WritePart(const PlanOp& op, Slab& slab);
+  Bytes NextOfStep(const PlanOp& op, const Slab& slab, size_t field, uint64_t row) const;
   void EditField(const PlanOp& op, Slab& slab);
   void EditRows(const PlanOp& op);
   void ChangeRow(const PlanOp& op, Slab& slab);

@@ -70,52 +70,56 @@ void PlanRun::SetField(const PlanOp& op) {
   if ((CallsOfThisThread() - before).all() != 0) Fail("writing a field made a device call");
 }
 
+Bytes PlanRun::NextOfStep(const PlanOp& op, const Slab& slab, size_t field, uint64_t row) const {
+  const StepLayout::FieldInfo& info = fields_->info(field);
+  return NextValues(op, slab.oracle->RowBytes(field, row), info.element_bytes, info.row_elements)
+      .values;
+}
+
 void PlanRun::WriteField(const PlanOp& op, Slab& slab) {
   StepWriter& writer = *slab.writer;
   StepOracle& oracle = *slab.oracle;
-  const auto next = [&](size_t field, uint64_t row) {
-    const StepLayout::FieldInfo& info = fields_->info(field);
-    return NextValues(op, oracle.RowBytes(field, row), info.element_bytes, info.row_elements)
-        .values;
-  };
-  // Part of a row, from `first` on.
-  const auto part = [&](Bytes values, uint32_t element_bytes, uint64_t& first) {
-    const uint64_t count = values.size() / element_bytes;
-    first = count == 0 ? 0 : op.position % count;
-    const uint64_t some = std::min<uint64_t>(count - first, 1 + op.span % 3);
-    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first * element_bytes);
-    return Bytes(begin, begin + static_cast<std::ptrdiff_t>(some * element_bytes));
-  };
-  uint64_t first = 0;
   switch (op.extra % 8) {
     case 0:
     case 1: {
-      const Bytes values = next(StepFields::kTokens, 0);
+      const Bytes values = NextOfStep(op, slab, StepFields::kTokens, 0);
       Required(writer.Set(fields_->tokens, Elements<int32_t>(values)), "setting a field");
       return oracle.Set(StepFields::kTokens, values);
     }
     case 2: {
-      const Bytes values = next(StepFields::kState, 0);
+      const Bytes values = NextOfStep(op, slab, StepFields::kState, 0);
       Required(writer.Set(fields_->state, Elements<int32_t>(values)), "setting a field");
       return oracle.Set(StepFields::kState, values);
     }
     case 3: {
-      const Bytes values = next(kScales, 0);
+      const Bytes values = NextOfStep(op, slab, kScales, 0);
       Required(writer.Set(fields_->scales, Elements<float>(values)), "setting a field");
       return oracle.Set(kScales, values);
     }
-    case 4: {
-      const Bytes values = part(next(kScales, 0), sizeof(float), first);
-      Required(writer.SetAt(fields_->scales, first, Elements<float>(values)), "setting a part");
-      return oracle.SetAt(kScales, 0, first, values);
-    }
-    default: {
-      const uint64_t row = op.length % fields_->info(kTables).rows;
-      const Bytes values = part(next(kTables, row), sizeof(int16_t), first);
-      Required(writer.SetAt(fields_->tables, row, first, Elements<int16_t>(values)),
-               "setting a part");
-      return oracle.SetAt(kTables, row, first, values);
-    }
+    default:
+      return WritePart(op, slab);
+  }
+}
+
+// At once, or element by element from the end: that many writes are remembered one by one.
+void PlanRun::WritePart(const PlanOp& op, Slab& slab) {
+  const bool of_table = op.extra % 8 == 5;
+  const size_t field = of_table ? kTables : kScales;
+  const StepLayout::FieldInfo& info = fields_->info(field);
+  const uint64_t row = of_table ? op.length % info.rows : 0;
+  const Bytes values = NextOfStep(op, slab, field, row);
+  const uint64_t count = values.size() / info.element_bytes;
+  const uint64_t first = count == 0 ? 0 : op.position % count;
+  const uint64_t some = std::min<uint64_t>(count - first, 1 + op.span % 5);
+  const uint64_t at_once = op.flag(1) ? 1 : some;
+  for (uint64_t left = some; left > 0; left -= at_once) {
+    const uint64_t at = first + left - at_once;
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(at * info.element_bytes);
+    const Bytes piece(begin, begin + static_cast<std::ptrdiff_t>(at_once * info.element_bytes));
+    Required(of_table ? slab.writer->SetAt(fields_->tables, row, at, Elements<int16_t>(piece))
+                      : slab.writer->SetAt(fields_->scales, at, Elements<float>(piece)),
+             "setting a part");
+    slab.oracle->SetAt(field, row, at, piece);
   }
 }
 
