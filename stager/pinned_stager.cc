@@ -1,11 +1,11 @@
 #include "h2d/stager/pinned_stager.h"
 
-#include <array>
 #include <string>
 #include <utility>
 
 #include "h2d/stager/internal/batch_item.h"
 #include "h2d/stager/internal/checked_image.h"
+#include "h2d/stager/internal/inline_vector.h"
 #include "h2d/stager/internal/stager_core.h"
 #include "h2d/stager/internal/step_state.h"
 
@@ -73,19 +73,19 @@ Expected<CopyOutcome> PinnedStager::CopyBatchImages(std::span<const BatchCopy> c
         InvalidArgument("A batch of " + std::to_string(copies.size()) + " copies is larger than " +
                         std::to_string(kMaxBatchCopies) + "."));
   }
-  std::array<internal::BatchItem, kMaxBatchCopies> items;
-  for (size_t i = 0; i < copies.size(); ++i) {
-    H2DMirror* const mirror = copies[i].mirror_;
-    if (mirror != nullptr) {
-      if (Expected<void> own = mirror->CheckMadeBy(core_.get()); !own) {
+  internal::InlineVector<internal::BatchItem, kMaxBatchCopies> items;
+  for (const BatchCopy& copy : copies) {
+    internal::BatchItem& item = items.push_back({});
+    if (copy.mirror_ != nullptr) {
+      if (Expected<void> own = copy.mirror_->CheckMadeBy(core_.get()); !own) {
         return core_->Counted<CopyOutcome>(ErrorOf(own));
       }
-      items[i].mirror = mirror->state_.get();
+      item.mirror = copy.mirror_->state_.get();
     }
-    items[i].destination = copies[i].destination_;
-    items[i].image = copies[i].image();
+    item.destination = copy.destination_;
+    item.image = copy.image();
   }
-  return core_->CopyBatch(std::span(items).first(copies.size()), stream, wait);
+  return core_->CopyBatch(items.all(), stream, wait);
 }
 
 Expected<SlotLease> PinnedStager::Acquire(uint64_t bytes) {

@@ -232,6 +232,25 @@ TEST_F(PinnedStagerTest, IdleMemoryOfOneSizeMakesRoomForAnother) {
   EXPECT_LE((*small)->stats().pinned_bytes_most, 1024u);
 }
 
+// Those are still in the caches; all of a wide ring's slots are not.
+TEST_F(PinnedStagerTest, AWideRingGoesOnWithTheSlotsThatItUsedLast) {
+  auto wide =
+      PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 512, .max_slots = 512});
+  ASSERT_TRUE(wide);
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE((*wide)->Copy(To(1), std::vector<int>{i}, stream_));
+  EXPECT_LE((*wide)->stats().slots_in_use_most, 64u);
+  EXPECT_EQ((*wide)->stats().growths, 0u);
+}
+
+// Nothing is in flight for long on this device, so that a sweep frees half of what was listed.
+TEST_F(PinnedStagerTest, ARingOfSmallSlotsGrowsUntilManyCopiesShareAQuestion) {
+  auto small = PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 1});
+  ASSERT_TRUE(small);
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE((*small)->Copy(To(1), std::vector<int>{i}, stream_));
+  EXPECT_GE((*small)->stats().slots_in_use_most, 32u);
+  EXPECT_LE((*small)->stats().pinned_bytes_most, 64u * 256u);
+}
+
 TEST_F(PinnedStagerTest, MirrorsOfOneDeviceMemoryAreDisjointAcrossStagers) {
   auto mirror = stager_->NewMirror(To(4));
   ASSERT_TRUE(mirror);

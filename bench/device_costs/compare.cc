@@ -19,7 +19,8 @@ bool DrainedAtOnce() {
 }
 
 const Contender& Beside(const std::vector<Contender>& contenders, const Contender& contender) {
-  const auto named = std::ranges::find(contenders, contender.beside, &Contender::name);
+  if (!contender.beside) return contenders.front();
+  const auto named = std::ranges::find(contenders, contender.beside(), &Contender::name);
   return named == contenders.end() ? contenders.front() : *named;
 }
 
@@ -54,7 +55,7 @@ void Compare(const std::string& title, std::vector<Contender> contenders, uint64
     const double other = Quantile(beside.ns, 0.5);
     std::printf("  %-58s %9.1f ns  x%.3f  %+8.1f ns  caught up %d", contender.name.c_str(), median,
                 median / other, median - other, contender.caught_up);
-    if (!contender.beside.empty()) std::printf("  beside %s", beside.name.c_str());
+    if (contender.beside) std::printf("  beside %s", beside.name.c_str());
     if (contender.note) std::printf("; %s", contender.note().c_str());
     std::printf("\n");
   }

@@ -19,9 +19,9 @@ double Quantile(std::vector<double> values, double q);
 
 struct Contender {
   std::string name;
-  std::function<void(uint64_t n)> call;    // `n` counts the calls of a loop
-  std::string beside = {};                 // whom it is compared with; empty: the first contender
-  std::function<std::string()> note = {};  // printed behind the figures
+  std::function<void(uint64_t n)> call;      // `n` counts the calls of a loop
+  std::function<std::string()> beside = {};  // whom it is compared with; null: the first contender
+  std::function<std::string()> note = {};    // printed behind the figures
   std::vector<double> ns = {};
   int caught_up = 0;  // after how many loops the device had nothing left to do
 };

@@ -71,6 +71,7 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optiona
     bool has_slot = false;
     {
       MutexLock lock(mutex_);
+      if (in_use_ >= look_at_) LookAhead(bytes);
       swept_ = Swept::kEnough;
       Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
       if (!taken) return taken;

@@ -48,13 +48,17 @@ struct CopyRef {
 // the slot, so that no wait can catch a later record (I4). A generation that moved on says
 // complete.
 //
-// Completion is learnt only when nothing is known free, one sweep per stream: a slot up to half way
-// from the oldest to the youngest is asked, as far as the sweep before suggests, then the one half
-// way to the oldest, down to the oldest. So a device that is far behind costs one question, and one
+// Completion is learnt when nothing is known free, one sweep per stream: a slot up to half way from
+// the oldest to the youngest is asked, as far as the sweep before suggests, then the one half way
+// to the oldest, down to the oldest. So a device that is far behind costs one question, and one
 // that has caught up one question for half of the list. A completed event also frees each other
 // slot of its stream whose copy call had returned before this event's record call began. Threads
 // enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
 // from one counter between its copy and its record, and the stamps tell.
+//
+// A ring that went round all of a thousand slots would write to memory that has left the caches. So
+// a sweep is made before slots run out, too, each time that some dozens more are in use; what it
+// frees is taken first.
 //
 // A sweep that frees few slots was not worth its questions. When the device is behind, the ring is
 // small for how far; when it is not, more slots would share the questions, as long as they are
@@ -81,10 +85,11 @@ class SlotRing {
     return LookAndTake(bytes, slot);
   }
 
-  // The same from what is known to be free, without asking the device: the usual way.
+  // The same from what is known to be free, without asking the device: the usual way. Has none
+  // either when it is time to look for completions.
   bool TryTakeKnownFree(uint64_t bytes, SlotRef* slot) {
     MutexLock lock(mutex_);
-    return TakeFree(bytes, slot);
+    return in_use_ < look_at_ && TakeFree(bytes, slot);
   }
 
   // For a caller that `TryTakeKnownFree` had none for: looks for completions, then grows.
@@ -130,6 +135,8 @@ class SlotRing {
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
+  // So many more slots in use make a caller look for completions.
+  static constexpr uint32_t kLookEvery = 32;
   // Events beyond `max_slots`, for slots whose memory is free but whose event is still looked at.
   static constexpr uint32_t kSpareEvents = 64;
 
@@ -223,6 +230,7 @@ class SlotRing {
     *slot = {index, {taken.memory, bytes}};
     return true;
   }
+  void LookAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
   bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -310,6 +318,7 @@ class SlotRing {
   std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
   uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
   uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
+  uint32_t look_at_ H2D_GUARDED_BY(mutex_) = kLookEvery;  // that many in use
   uint32_t quarantined_ H2D_GUARDED_BY(mutex_) = 0;
   uint32_t pinned_free_ H2D_GUARDED_BY(mutex_) = 0;  // free slots whose event is still looked at
   uint32_t waiters_ H2D_GUARDED_BY(mutex_) = 0;

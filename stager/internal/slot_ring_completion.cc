@@ -14,6 +14,11 @@ namespace {
 // hardly felt.
 constexpr uint32_t kWorthASweep = 16;
 
+// What a ring writes to between two looks for completions should stay in a core's caches; fewer
+// slots than so many would not be worth the question.
+constexpr uint64_t kBytesBetweenLooks = uint64_t{256} << 10;
+constexpr uint64_t kFewestBetweenLooks = 8;
+
 }  // namespace
 
 SlotRing::StreamList& SlotRing::AddList(StreamId stream) {
@@ -63,6 +68,20 @@ Expected<bool> SlotRing::Sweep(StreamId stream) {
   return true;
 }
 
+// Looks once for completions before the ring runs out of slots, on the stream with the most of
+// them. Nobody needs the answer yet, so an error is left to whoever does.
+void SlotRing::LookAhead(uint64_t bytes) {
+  const auto longest =
+      std::max_element(streams_.begin(), streams_.end(),
+                       [](const StreamList& a, const StreamList& b) { return a.count < b.count; });
+  if (longest != streams_.end() && longest->count >= kFewestBetweenLooks) {
+    static_cast<void>(Sweep(longest->id));
+  }
+  look_at_ = in_use_ + static_cast<uint32_t>(
+                           std::clamp<uint64_t>(kBytesBetweenLooks / std::max<uint64_t>(1, bytes),
+                                                kFewestBetweenLooks, kLookEvery));
+}
+
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
   (previous == kNone ? list.oldest : slots_[previous].next) = slots_[index].next;
   if (list.youngest == index) list.youngest = previous;
@@ -99,6 +118,7 @@ uint32_t SlotRing::Complete(uint32_t index) {
   (kept == kNone ? list.oldest : slots_[kept].next) = next;
   if (next == kNone) list.youngest = kept;
   list.count -= freed;
+  look_at_ = std::min(look_at_, in_use_ + kLookEvery);
   if (freed > 1) Reached(Mark::kCompletedInBatch);
   if (list.count == 0) DropList(list);
   NotifyWaiters();

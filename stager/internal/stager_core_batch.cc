@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "h2d/stager/internal/checked_image.h"
+#include "h2d/stager/internal/inline_vector.h"
 #include "h2d/stager/internal/stager_core.h"
 #include "h2d/stager/internal/state_mark.h"
 
@@ -155,22 +156,21 @@ Expected<CopyOutcome> StagerCore::TryBatch(std::span<BatchItem> items, const Str
 // REQUIRES: `stream` is ordered after the last copy of every mirror.
 Expected<CopyOutcome> StagerCore::SendBatch(std::span<const BatchItem> items, const SlotRef& slot,
                                             uint64_t asked, const Stream& stream, StreamId id) {
-  std::array<CopyEntry, kMaxBatchEntries> entries;
-  size_t count = 0;
+  InlineVector<CopyEntry, kMaxBatchEntries> entries;
   SentBytes bytes{.asked = asked, .sent = 0};
   device_->OnHostAccess(slot.bytes, HostAccess::kWrite);
   std::byte* at = slot.bytes.data();
   for (const BatchItem& item : items) {
     if (item.span.empty()) continue;
     Fill(item.bytes, item.span, at);
-    entries[count++] = {item.base + item.span.begin, {at, item.span.bytes()}};
+    entries.push_back({item.base + item.span.begin, {at, item.span.bytes()}});
     at += RoomFor(item.span);
     bytes.sent += item.span.bytes();
     if (item.mirror != nullptr) item.mirror->Remember(item.bytes, item.span);
   }
   ForgetPlain(items);
   Reached(stream.kind() == StreamKind::kLegacyDefault ? Mark::kBatchSeparate : Mark::kBatch);
-  Expected<void> sent = EnqueueEntries({entries.data(), count}, stream);
+  Expected<void> sent = EnqueueEntries(entries.all(), stream);
   CopyRef copy;
   Expected<void> recorded = ring_.Publish(slot, stream, id, sent ? bytes : SentBytes{}, &copy);
   ForgetPlain(items);

@@ -1,9 +1,9 @@
 // Sends what changed of a step.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
+#include "h2d/stager/internal/inline_vector.h"
 #include "h2d/stager/internal/stager_core.h"
 #include "h2d/stager/internal/state_mark.h"
 #include "h2d/stager/internal/step_state.h"
@@ -26,14 +26,14 @@ Expected<void> StagerCore::EnqueueSpans(std::span<const ByteSpan> spans, DeviceP
                                         std::span<const std::byte> slot, const Stream& stream) {
   if (spans.size() == 1) [[likely]]
     return device_->CopyAsync(slab + spans[0].begin, slot.first(spans[0].bytes()), stream);
-  std::array<CopyEntry, kMaxBatchEntries> entries;
   while (!spans.empty()) {
-    const size_t count = std::min(spans.size(), entries.size());
-    for (size_t i = 0; i < count; ++i) {
-      entries[i] = {slab + spans[i].begin, slot.first(spans[i].bytes())};
-      slot = slot.subspan(spans[i].bytes());
+    InlineVector<CopyEntry, kMaxBatchEntries> entries;
+    const size_t count = std::min(spans.size(), kMaxBatchEntries);
+    for (const ByteSpan span : spans.first(count)) {
+      entries.push_back({slab + span.begin, slot.first(span.bytes())});
+      slot = slot.subspan(span.bytes());
     }
-    Expected<void> sent = EnqueueEntries({entries.data(), count}, stream);
+    Expected<void> sent = EnqueueEntries(entries.all(), stream);
     if (!sent) return sent;
     spans = spans.subspan(count);
   }
