@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -43,6 +44,18 @@ class CaptureTest : public testing::FakeFixture {
     int code = 0;
     std::thread([&] { code = call(); }).join();
     return code;
+  }
+  // Runs a call, and answers its error number, on one thread or the other.
+  using OnThread = std::function<int(const std::function<int()>&)>;
+  // Each mode of a capture of this thread, with a call on this thread and on another one.
+  template <class Body>
+  void ForEachModeAndThread(const Body& body) {
+    for (const CaptureMode mode : kModes) {
+      SCOPED_TRACE("mode " + std::to_string(static_cast<int>(mode)));
+      body(mode, [](const std::function<int()>& call) { return call(); });
+      SCOPED_TRACE("another thread");
+      body(mode, [this](const std::function<int()>& call) { return InAnotherThread(call); });
+    }
   }
   template <class T>
   static int CodeOf(const Expected<T>& answer) {
@@ -222,28 +235,40 @@ TEST_F(CaptureTest, Rule21NoExchangeHelpsToSynchronizeTheCapturingStreamOrTheDev
 }
 
 TEST_F(CaptureTest, Rule22AnEventRecordedInACaptureCannotBeQueried) {
-  for (const bool query : {true, false}) {
-    Event event = *device_->CreateEvent();
-    Begin();
-    ASSERT_TRUE(device_->Record(event, a_));
-    EXPECT_EQ(query ? CodeOf(device_->Query(event)) : CodeOf(device_->Synchronize(event)),
-              kCaptured);
-    EXPECT_EQ(End(), kInvalidated);
-    EXPECT_EQ(CodeOf(device_->Query(event)), kCaptured);  // after the capture, too
-    ASSERT_TRUE(device_->Record(event, b_));
-    EXPECT_TRUE(device_->Query(event));
-  }
+  const std::vector<std::function<int(const Event&)>> uses = {
+      [&](const Event& event) { return CodeOf(device_->Query(event)); },
+      [&](const Event& event) { return CodeOf(device_->RawQuery(event)); },
+      [&](const Event& event) { return CodeOf(device_->Synchronize(event)); },
+      [&](const Event& event) {
+        const Event* const events[] = {&event};
+        return CodeOf(device_->WaitAny(events, {std::chrono::seconds(1)}));
+      },
+  };
+  ForEachModeAndThread([&](CaptureMode mode, const OnThread& on_thread) {
+    for (const auto& use : uses) {
+      Event event = *device_->CreateEvent();
+      Begin(mode);
+      ASSERT_TRUE(device_->Record(event, a_));
+      EXPECT_EQ(on_thread([&] { return use(event); }), kCaptured);
+      EXPECT_EQ(End(), kInvalidated);
+      EXPECT_EQ(on_thread([&] { return use(event); }), kCaptured);  // after the capture, too
+      ASSERT_TRUE(device_->Record(event, b_));
+      EXPECT_EQ(on_thread([&] { return use(event); }), 0);
+    }
+  });
 }
 
 TEST_F(CaptureTest, Rule22ACapturingStreamMustNotWaitForAnEventFromOutside) {
-  const Event outside = RecordOn(b_);
-  Begin();
-  EXPECT_EQ(CodeOf(device_->WaitEvent(a_, outside)), kIsolation);
-  EXPECT_TRUE(device_->Inspect(a_)->capturing);  // invalid, and not over
-  EXPECT_EQ(CodeOf(Copy(a_, target_, slot_)), kInvalidated);
-  EXPECT_EQ(End(), kInvalidated);
-  EXPECT_FALSE(device_->Inspect(a_)->capturing);
-  EXPECT_TRUE(Copy(a_, target_, slot_));
+  ForEachModeAndThread([&](CaptureMode mode, const OnThread& on_thread) {
+    const Event outside = RecordOn(b_);
+    Begin(mode);
+    EXPECT_EQ(on_thread([&] { return CodeOf(device_->WaitEvent(a_, outside)); }), kIsolation);
+    EXPECT_TRUE(device_->Inspect(a_)->capturing);  // invalid, and not over
+    EXPECT_EQ(CodeOf(Copy(a_, target_, slot_)), kInvalidated);
+    EXPECT_EQ(End(), kInvalidated);
+    EXPECT_FALSE(device_->Inspect(a_)->capturing);
+    EXPECT_TRUE(Copy(a_, target_, slot_));
+  });
 }
 
 TEST_F(CaptureTest, AnEventNeverRecordedIsNoWaitForACapturingStream) {
@@ -254,24 +279,26 @@ TEST_F(CaptureTest, AnEventNeverRecordedIsNoWaitForACapturingStream) {
 }
 
 TEST_F(CaptureTest, Rule24AStreamThatWaitsForACapturedEventJoinsTheCapture) {
-  Event fork = *device_->CreateEvent();
-  Event join = *device_->CreateEvent();
-  Begin();
-  ASSERT_TRUE(device_->Record(fork, a_));
-  ASSERT_TRUE(device_->WaitEvent(b_, fork));
-  EXPECT_TRUE(device_->Inspect(b_)->capturing);
-  ASSERT_TRUE(Copy(b_, target_, slot_));
-  ASSERT_TRUE(device_->Record(join, b_));
-  ASSERT_TRUE(device_->WaitEvent(a_, join));
-  const Expected<FakeGraph> graph = device_->EndCapture(a_);
-  ASSERT_TRUE(graph);
-  EXPECT_FALSE(device_->Inspect(b_)->capturing);
-  Fill(slot_, 3);
-  ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
-  ASSERT_TRUE(device_->SynchronizeStream(a_));
-  EXPECT_EQ(At(target_), BytesOf(3, kBytes));
-  Fill(slot_, 4);
-  ExpectNoHazard();
+  ForEachModeAndThread([&](CaptureMode mode, const OnThread& on_thread) {
+    Event fork = *device_->CreateEvent();
+    Event join = *device_->CreateEvent();
+    Begin(mode);
+    ASSERT_TRUE(device_->Record(fork, a_));
+    EXPECT_EQ(on_thread([&] { return CodeOf(device_->WaitEvent(b_, fork)); }), 0);
+    EXPECT_TRUE(device_->Inspect(b_)->capturing);
+    EXPECT_EQ(on_thread([&] { return CodeOf(Copy(b_, target_, slot_)); }), 0);
+    ASSERT_TRUE(device_->Record(join, b_));
+    ASSERT_TRUE(device_->WaitEvent(a_, join));
+    const Expected<FakeGraph> graph = device_->EndCapture(a_);
+    ASSERT_TRUE(graph);
+    EXPECT_FALSE(device_->Inspect(b_)->capturing);
+    Fill(slot_, 3);
+    ASSERT_TRUE(device_->LaunchGraph(*graph, a_));
+    ASSERT_TRUE(device_->SynchronizeStream(a_));
+    EXPECT_EQ(At(target_), BytesOf(3, kBytes));
+    Fill(slot_, 4);
+    ExpectNoHazard();
+  });
 }
 
 TEST_F(CaptureTest, Rule23AnInvalidatedCaptureEndsWithoutAGraphAndLeavesTheStreamUsable) {
@@ -319,18 +346,20 @@ TEST_F(CaptureTest, OnlyTheStreamThatBeganACaptureEndsIt) {
 TEST_F(CaptureTest, Rule25TheLegacyStreamBesideABlockingStreamsCapture) {
   const Stream blocking = device_->NewStream("blocking", StreamFlags::kBlocking);
   const Stream legacy = device_->LegacyStream();
-  ASSERT_TRUE(device_->BeginCapture(blocking));
-  EXPECT_EQ(CodeOf(device_->RawIsCapturing(legacy)), kImplicit);
-  EXPECT_TRUE(device_->Inspect(legacy)->capturing);  // refused by whoever asks first
-  EXPECT_TRUE(device_->EndCapture(blocking));        // and harmless
-  ASSERT_TRUE(device_->BeginCapture(blocking));
-  EXPECT_EQ(CodeOf(Copy(legacy, target_, slot_)), kImplicit);
-  EXPECT_EQ(CodeOf(device_->EndCapture(blocking)), kInvalidated);
-  EXPECT_EQ(CodeOf(device_->BeginCapture(legacy)), kUnsupported);
-  Begin();  // of a non-blocking stream: no concern of the legacy stream
-  EXPECT_FALSE(*device_->RawIsCapturing(legacy));
-  EXPECT_TRUE(Copy(legacy, target_, slot_));
-  EXPECT_EQ(End(), 0);
+  ForEachModeAndThread([&](CaptureMode mode, const OnThread& on_thread) {
+    ASSERT_TRUE(device_->BeginCapture(blocking, mode));
+    EXPECT_EQ(on_thread([&] { return CodeOf(device_->RawIsCapturing(legacy)); }), kImplicit);
+    EXPECT_TRUE(device_->Inspect(legacy)->capturing);  // refused by whoever asks first
+    EXPECT_TRUE(device_->EndCapture(blocking));        // and harmless
+    ASSERT_TRUE(device_->BeginCapture(blocking, mode));
+    EXPECT_EQ(on_thread([&] { return CodeOf(Copy(legacy, target_, slot_)); }), kImplicit);
+    EXPECT_EQ(CodeOf(device_->EndCapture(blocking)), kInvalidated);
+    EXPECT_EQ(CodeOf(device_->BeginCapture(legacy, mode)), kUnsupported);
+    Begin(mode);  // of a non-blocking stream: no concern of the legacy stream
+    EXPECT_EQ(on_thread([&] { return CodeOf(device_->RawIsCapturing(legacy)); }), 0);
+    EXPECT_EQ(on_thread([&] { return CodeOf(Copy(legacy, target_, slot_)); }), 0);
+    EXPECT_EQ(End(), 0);
+  });
 }
 
 TEST_F(CaptureTest, LaunchesOfOneExecutableRunOneAfterAnother) {
@@ -401,6 +430,45 @@ TEST_F(CaptureTest, AGraphLaunchedIntoACaptureBecomesPartOfIt) {
   ASSERT_TRUE(device_->SynchronizeStream(b_));
   EXPECT_EQ(At(target_), BytesOf(6, kBytes));
   EXPECT_EQ(At(target_ + kBytes), BytesOf(6, kBytes));
+}
+
+TEST_F(CaptureTest, AGraphLaunchedIntoACaptureKeepsItsBranchesUnordered) {
+  const auto kernel = [&](const Stream& stream, const char* name, uint64_t offset) {
+    EXPECT_TRUE(device_->Launch(stream, {.name = name, .writes = {{target_ + offset, kBytes}}}));
+  };
+  const auto fork_and_join = [&](const std::function<void()>& right) {
+    Event fork = *device_->CreateEvent();
+    Event join = *device_->CreateEvent();
+    EXPECT_TRUE(device_->Record(fork, a_));
+    EXPECT_TRUE(device_->WaitEvent(b_, fork));
+    right();
+    EXPECT_TRUE(device_->Record(join, b_));
+    EXPECT_TRUE(device_->WaitEvent(a_, join));
+  };
+  Begin();
+  fork_and_join([&] {
+    kernel(a_, "left", 0);
+    kernel(b_, "right", 0);
+  });
+  const Expected<FakeGraph> inner = device_->EndCapture(a_);
+  ASSERT_TRUE(inner);
+  Begin();
+  kernel(a_, "before", 0);
+  ASSERT_TRUE(device_->LaunchGraph(*inner, a_));
+  fork_and_join([&] { kernel(b_, "beside nothing", 0); });
+  ASSERT_TRUE(device_->LaunchGraph(*inner, a_));
+  kernel(a_, "after", 0);
+  const Expected<FakeGraph> outer = device_->EndCapture(a_);
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(outer->operations(), 7U);
+  ASSERT_TRUE(device_->LaunchGraph(*outer, a_));
+  EXPECT_EQ(device_->RunUntilIdle(), 0U);
+  const std::vector<Hazard> hazards = device_->hazards();  // left and right, twice
+  ASSERT_EQ(hazards.size(), 2U) << device_->Timeline();
+  for (const Hazard& hazard : hazards) {
+    EXPECT_NE(hazard.first.operation.find("'left'"), std::string::npos) << hazard.ToString();
+    EXPECT_NE(hazard.second.operation.find("'right'"), std::string::npos) << hazard.ToString();
+  }
 }
 
 TEST_F(CaptureTest, DestroyingACapturingStreamInvalidatesItsCapture) {

@@ -143,6 +143,21 @@ TEST_F(HazardsTest, AStreamWaitDoesNotDelayTheHost) {
   TheHazard(HazardKind::kWriteToSourceInFlight);
 }
 
+TEST_F(HazardsTest, AReadBackIntoTheSourceOfACopyIsAWrite) {
+  ASSERT_TRUE(device_->Hold(a_));
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  ASSERT_TRUE(device_->ReadBack(target_ + kBytes, slot_.bytes(), b_));
+  const Hazard hazard = TheHazard(HazardKind::kWriteToSourceInFlight);
+  EXPECT_EQ(hazard.second.lane, "host");
+  EXPECT_NE(hazard.second.operation.find("read back"), std::string::npos);
+  ASSERT_TRUE(device_->Release(a_));
+  ASSERT_TRUE(device_->SynchronizeStream(a_));
+  // On the stream of the copy it comes after it.
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  ASSERT_TRUE(device_->ReadBack(target_ + kBytes, slot_.bytes(), a_));
+  ExpectNoHazard();
+}
+
 TEST_F(HazardsTest, OnlyTheBytesThatACopyReadsAreInFlight) {
   ASSERT_TRUE(device_->CopyAsync(target_, slot_.bytes().first(16), a_));
   device_->OnHostAccess(slot_.bytes().subspan(16), HostAccess::kWrite);
@@ -416,6 +431,43 @@ TEST_F(HazardsTest, AHostFunctionOnAnotherStreamMayNot) {
   ASSERT_TRUE(device_->LaunchHostFunc(b_, [&] { Fill(slot_, 2); }));
   device_->RunUntilIdle();
   TheHazard(HazardKind::kWriteToSourceInFlight);
+}
+
+TEST_F(HazardsTest, AHostFunctionMayAnnounceTheSameBytesTwice) {
+  ASSERT_TRUE(device_->LaunchHostFunc(a_, [&] {
+    device_->OnHostAccess(slot_.bytes(), HostAccess::kRead);
+    Fill(slot_, 1);
+    Fill(slot_, 2);
+  }));
+  device_->RunUntilIdle();
+  ExpectNoHazard();
+}
+
+TEST_F(HazardsTest, AHostFunctionThatRunsLateRacesWithReadsThatALaterOrderedReadFollowed) {
+  for (const bool held : {true, false}) {
+    Reset(Unpoisoned());
+    if (held) {
+      ASSERT_TRUE(device_->Hold(a_));
+    }
+    ASSERT_TRUE(device_->LaunchHostFunc(a_, [&] { Fill(slot_, 1); }));
+    const Event event = RecordOn(a_);
+    ASSERT_TRUE(Copy(b_, target_, slot_));  // unordered with the function
+    ASSERT_TRUE(device_->WaitEvent(b_, event));
+    ASSERT_TRUE(Copy(b_, target_ + kBytes, slot_));  // after it
+    ASSERT_TRUE(device_->Release(a_));
+    device_->RunUntilIdle();
+    const Hazard hazard = TheHazard(HazardKind::kWriteToSourceInFlight);
+    const HazardAccess& copy = held ? hazard.first : hazard.second;  // the function runs at once
+    EXPECT_NE(copy.operation.find("to target + 0"), std::string::npos) << hazard.ToString();
+  }
+}
+
+TEST_F(HazardsTest, AHostFunctionThatRunsLateRacesWithAnEarlierHostRead) {
+  ASSERT_TRUE(device_->LaunchHostFunc(a_, [&] { Fill(slot_, 1); }));
+  device_->OnHostAccess(slot_.bytes(), HostAccess::kRead);
+  ASSERT_TRUE(Copy(a_, target_, slot_));
+  device_->RunUntilIdle();
+  TheHazard(HazardKind::kUnorderedAccess);
 }
 
 TEST_F(HazardsTest, AHostFunctionMustNotCallTheDevice) {

@@ -25,9 +25,9 @@ struct GraphNode {
   GraphWork work;
 };
 
-// One stream's part in a capture.
+// One stream's part in a capture, or a branch of a graph that was launched into it.
 struct CaptureBranch {
-  SimStream* stream = nullptr;
+  SimStream* stream = nullptr;     // null: of such a graph
   std::vector<uint32_t> frontier;  // the nodes that its next one comes after
 };
 

@@ -329,6 +329,7 @@ LaneIndex Core::TaskLane(size_t index, LaneIndex parent) {
   const LaneIndex lane = task_lanes_[index];
   HostLane(lane).operation.reset();
   detector_.clock(lane).Join(detector_.clock(parent));
+  detector_.Tick(lane);  // at its end an earlier run's task was seen with all that it had done
   detector_.Tick(parent);
   return lane;
 }
@@ -344,7 +345,7 @@ void Core::AcquireFrom(LaneIndex lane, const Clock& clock) {
   const Lock lock(mutex_);
   if (!detector_.enabled()) return;
   const CallbackContext* callback = CallbackContext::Current();
-  (callback == nullptr ? detector_.clock(lane) : *callback->op->before).Join(clock);
+  (callback == nullptr ? detector_.clock(lane) : *callback->op->clock).Join(clock);
 }
 
 void Core::ReleaseTo(LaneIndex lane, Clock& clock, bool join) {
@@ -352,9 +353,10 @@ void Core::ReleaseTo(LaneIndex lane, Clock& clock, bool join) {
   if (!detector_.enabled()) return;
   if (!join) clock = Clock();
   if (const CallbackContext* callback = CallbackContext::Current()) {
-    clock.Join(*callback->op->before);
-    const Epoch epoch = callback->op->epoch;
-    clock.Set(epoch.lane, std::max(clock.at(epoch.lane), epoch.time));
+    Clock& function = *callback->op->clock;
+    const Epoch end = callback->op->epoch;
+    clock.Join(function);
+    function.Set(end.lane, std::min(function.at(end.lane) + 1, end.time));
     return;
   }
   clock.Join(detector_.clock(lane));

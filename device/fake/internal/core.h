@@ -35,10 +35,17 @@ struct Caller {
   HostScheduler* scheduler = nullptr;
 };
 
+// A query or a wait of an event: the last one of its host lane.
+struct EventUse {
+  Epoch moment;
+  OperationInfo operation;
+};
+
 struct EventRecord {
   MarkerRef marker;          // null: never recorded outside a capture
   uint64_t captured_by = 0;  // the capture that it was last recorded in
   std::vector<uint32_t> captured_after;
+  std::vector<EventUse> uses;  // since this record; kept once there are tasks
 };
 
 class Core final : public HandleOwner, private Effects {
@@ -197,13 +204,21 @@ class Core final : public HandleOwner, private Effects {
                const Order& order);
   std::vector<ReadTime> ChooseReads(const Caller& caller, uint64_t bytes, bool pinned);
   AccessRef NewAccess(const OperationInfo& info, Epoch epoch, const Clock& before);
+  void JudgeHostAccess(const Caller& caller, PinnedBlock& block, const OperationInfo& info,
+                       const MemoryRef& memory, bool writes);
   void Submit(const Caller& caller, SimStream& stream, std::unique_ptr<Op> op);
   void BlockUntilDone(SimStream& stream);
+  void LandReadBack(const Caller& caller, OperationInfo info, const std::vector<std::byte>& bytes,
+                    std::byte* to);
   Time LatencyOf(const Caller& caller, Time nominal);
 
   // core_event.cc
   Expected<EventRecord*> FindEvent(const Event& event, const Caller& caller, OpKind kind);
+  bool IsCaptured(const Event& event) const;
   bool RecordIsOrdered(const Caller& caller, const Marker& marker, const OperationInfo& info);
+  void NoteUse(const Caller& caller, EventRecord& event, const OperationInfo& info);
+  void ReportUnorderedUses(const Caller& caller, const EventRecord& event,
+                           const OperationInfo& record);
   Expected<bool> Look(const Caller& caller, const Event& event, const OperationInfo& info,
                       bool may_be_late);
   std::optional<size_t> AnswerOf(const Caller& caller, std::span<const MarkerRef> markers,
@@ -237,6 +252,8 @@ class Core final : public HandleOwner, private Effects {
   Expected<void> IssueGraph(const Caller& caller, SimStream& stream, Graph& graph);
   Expected<void> IssueNodes(const Caller& caller, SimStream& stream, Graph& graph);
   void CaptureGraph(SimStream& stream, const Graph& graph);
+  // Ends `capture` for its streams and for the calls that it forbids.
+  std::unique_ptr<Capture> TakeCapture(Capture& capture);
 
   const FakeOptions options_;
   const uint64_t tag_;
@@ -257,7 +274,6 @@ class Core final : public HandleOwner, private Effects {
   uint64_t next_graph_ = 1;
   uint64_t next_capture_ = 1;
   uint64_t next_stream_ = 1;
-  size_t host_functions_queued_ = 0;
   uint64_t fruitless_queries_ = 0;
   std::vector<std::unique_ptr<SimStream>> streams_;
   std::vector<SimStream*> slots_;     // by handle

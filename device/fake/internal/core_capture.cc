@@ -44,7 +44,7 @@ Expected<void> Core::ImplicitCapture(const SimStream& stream, bool invalidate) {
   bool implicit = false;
   for (const auto& capture : captures_) {
     for (const CaptureBranch& branch : capture->branches) {
-      if (!branch.stream->blocking) continue;
+      if (branch.stream == nullptr || !branch.stream->blocking) continue;
       implicit = true;
       if (invalidate) Invalidate(*capture);
     }
@@ -91,6 +91,17 @@ Expected<void> Core::WaitInCapture(SimStream& stream, const EventRecord& event, 
   if (from->invalidated) return InvalidatedCapture();
   from->Join(stream, event.captured_after);
   return {};
+}
+
+std::unique_ptr<Capture> Core::TakeCapture(Capture& capture) {
+  for (const CaptureBranch& branch : capture.branches) {
+    if (branch.stream != nullptr) branch.stream->capture = nullptr;
+  }
+  const auto entry = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const auto& held) { return held.get() == &capture; });
+  std::unique_ptr<Capture> taken = std::move(*entry);
+  captures_.erase(entry);
+  return taken;
 }
 
 CaptureMode Core::ExchangeCaptureMode(CaptureMode mode) {
@@ -141,11 +152,7 @@ Expected<FakeGraph> Core::EndCapture(const Stream& stream) {
     return MakeError(ErrorCode::kDevice, "Another thread began the capture of this stream.",
                      cuda_errors::kStreamCaptureWrongThread);
   }
-  for (const CaptureBranch& branch : capture->branches) branch.stream->capture = nullptr;
-  const auto entry = std::find_if(captures_.begin(), captures_.end(),
-                                  [&](const auto& held) { return held.get() == capture; });
-  const std::unique_ptr<Capture> ended = std::move(*entry);
-  captures_.erase(entry);
+  const std::unique_ptr<Capture> ended = TakeCapture(*capture);
   Note(TracePhase::kCall, NewOperation(*caller, OpKind::kEndCapture, (*found)->lane));
   if (ended->invalidated) return InvalidatedCapture();
   if (!ended->AllJoined()) {
@@ -182,15 +189,18 @@ Expected<void> Core::LaunchGraph(const FakeGraph& name, const Stream& stream) {
   return IssueGraph(*caller, target, *graph->second);
 }
 
-// A graph launched into a capture becomes part of it.
+// A graph launched into a capture becomes part of it. Its first branch is that of the stream; each
+// other stays one, or what is unordered inside the graph would be ordered by its place.
 void Core::CaptureGraph(SimStream& stream, const Graph& graph) {
   Capture& capture = *stream.capture;
+  const size_t other_branches = capture.branches.size() - 1;  // `branch` of the graph's second: + 1
+  capture.branches.resize(capture.branches.size() + graph.branches - 1);
   CaptureBranch& branch = capture.BranchOf(stream);
   const size_t index = static_cast<size_t>(&branch - capture.branches.data());
   const auto first = static_cast<uint32_t>(capture.nodes.size());
   const std::vector<uint32_t> before = branch.frontier;
   for (const GraphNode& node : graph.nodes) {
-    GraphNode copy{index, before, node.work};
+    GraphNode copy{node.branch == 0 ? index : other_branches + node.branch, before, node.work};
     for (const uint32_t earlier : node.after) copy.after.push_back(first + earlier);
     capture.nodes.push_back(std::move(copy));
     branch.frontier.push_back(static_cast<uint32_t>(capture.nodes.size() - 1));

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "h2d/device/fake/internal/address_sanitizer.h"
 #include "h2d/device/fake/internal/core.h"
 #include "h2d/device/fake/internal/cuda_errors.h"
 
@@ -86,7 +87,8 @@ AccessRef Core::NewAccess(const OperationInfo& info, Epoch epoch, const Clock& b
   auto access = std::make_shared<Access>();
   access->op = info;
   access->epoch = epoch;
-  if (host_functions_queued_ != 0) access->before = std::make_unique<Clock>(before);
+  access->called = detector_.Moment(info.caller);
+  if (detector_.functions_queued()) access->before = std::make_unique<Clock>(before);
   return access;
 }
 
@@ -98,7 +100,7 @@ Time Core::LatencyOf(const Caller& caller, Time nominal) {
 std::vector<ReadTime> Core::ChooseReads(const Caller& caller, uint64_t bytes, bool pinned) {
   const auto at_call = [&] {
     // A host function that is still to run may write the source, in stream order: not before it.
-    return host_functions_queued_ == 0 ? ReadTime::kAtCall : ReadTime::kAtStart;
+    return detector_.functions_queued() ? ReadTime::kAtStart : ReadTime::kAtCall;
   };
   const auto of = [&](uint32_t choice) {
     return choice == 0 ? at_call() : choice == 1 ? ReadTime::kAtStart : ReadTime::kAtEnd;
@@ -141,7 +143,7 @@ void Core::AddPart(const Caller& caller, Op& op, const EnqueuedCopy& copy, const
           info.source.offset, info.source.offset + bytes,
           [&](Access& earlier) { detector_.Compare(earlier, info); });
       detector_.Access(copy.source.block->shadow, part.source, info.source, false, order);
-      part.watch_at_start = host_functions_queued_ != 0;
+      part.watch_at_start = detector_.functions_queued();
       if (!part.watch_at_start) detector_.Watch(part.block, part.source, part.from, bytes);
     }
   }
@@ -250,9 +252,22 @@ Expected<void> Core::ReadBack(DevicePtr ptr, std::span<std::byte> bytes, const S
   Submit(*caller, target, std::move(op));
   const MarkerRef tail = engine_.TailOf(target);
   if (Expected<void> ok = WaitForMarker(lock, *caller, tail, info); !ok) return ok;
-  std::copy_n(landing->data(), bytes.size(), bytes.data());
   detector_.Acquire(caller->lane, seen, info);
+  LandReadBack(*caller, info, *landing, bytes.data());
   return {};
+}
+
+// The bytes reach the host while the call lasts. In pinned memory that is a write like any other.
+void Core::LandReadBack(const Caller& caller, OperationInfo info,
+                        const std::vector<std::byte>& bytes, std::byte* to) {
+  PinnedBlock* block = pinned_memory_.Find(to);
+  if (block != nullptr) {
+    if (!block->cached) UnpoisonBytes(to, bytes.size());  // it is judged here
+    info.lane = caller.lane;
+    info.destination = block->Ref(to, bytes.size());
+    JudgeHostAccess(caller, *block, info, info.destination, true);
+  }
+  std::copy(bytes.begin(), bytes.end(), to);
 }
 
 }  // namespace h2d::fake_internal

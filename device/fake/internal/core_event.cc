@@ -1,4 +1,5 @@
 // Events: records, queries, and waits of the host and of streams.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,11 @@ Expected<EventRecord*> Core::FindEvent(const Event& event, const Caller& caller,
                    cuda_errors::kInvalidResourceHandle);
 }
 
+bool Core::IsCaptured(const Event& event) const {
+  const auto found = events_.find(event.raw());
+  return found != events_.end() && found->second.captured_by != 0;
+}
+
 Expected<void> Core::Record(Event& event, const Stream& stream) {
   if (Expected<void> ok = CheckRecord(identity_, event, stream); !ok) return ok;
   Lock lock;
@@ -63,7 +69,8 @@ Expected<void> Core::Record(Event& event, const Stream& stream) {
   if (Expected<void> ok = ImplicitCapture(target, true); !ok) return ok;
   if (target.capture != nullptr) {
     if (target.capture->invalidated) return InvalidatedCapture();
-    **record = EventRecord{nullptr, target.capture->id, target.capture->BranchOf(target).frontier};
+    **record =
+        EventRecord{nullptr, target.capture->id, target.capture->BranchOf(target).frontier, {}};
     return {};
   }
   OrderWithLegacy(*caller, target);
@@ -75,7 +82,8 @@ Expected<void> Core::Record(Event& event, const Stream& stream) {
   marker->recorded = detector_.Moment(caller->lane);
   detector_.EndIssue(caller->lane, epoch);
   if (detector_.enabled()) marker->clock = detector_.clock(target.lane);
-  **record = EventRecord{marker, 0, {}};
+  ReportUnorderedUses(*caller, **record, marker->record);
+  **record = EventRecord{marker, 0, {}, {}};
   ++counters_.records;
   Note(TracePhase::kCall, marker->record);
   engine_.Record(target, marker, marker->record);
@@ -92,12 +100,35 @@ bool Core::RecordIsOrdered(const Caller& caller, const Marker& marker, const Ope
   return false;
 }
 
+// Without tasks all calls are the host's, in their order.
+void Core::NoteUse(const Caller& caller, EventRecord& event, const OperationInfo& info) {
+  if (!detector_.enabled() || task_lanes_.empty()) return;
+  const auto same_lane = [&](const EventUse& use) { return use.moment.lane == caller.lane; };
+  const auto found = std::find_if(event.uses.begin(), event.uses.end(), same_lane);
+  EventUse& use = found == event.uses.end() ? event.uses.emplace_back() : *found;
+  use = {detector_.Moment(caller.lane), info};
+}
+
+// A use that nothing orders before a later record may as well see that one: the same fault as a use
+// that came after a record without an order, seen in the other schedule.
+void Core::ReportUnorderedUses(const Caller& caller, const EventRecord& event,
+                               const OperationInfo& record) {
+  for (const EventUse& use : event.uses) {
+    if (detector_.clock(caller.lane).Contains(use.moment)) continue;
+    detector_.Report(HazardKind::kUnorderedRecord, &use.operation, &record,
+                     "nothing orders the use of the event by " + names_.lanes[use.moment.lane] +
+                         " before this record by " + names_.lanes[caller.lane] +
+                         ": it may as well see the event as it is after");
+  }
+}
+
 Expected<bool> Core::Look(const Caller& caller, const Event& event, const OperationInfo& info,
                           bool may_be_late) {
   ++counters_.queries;
   const Expected<EventRecord*> found = FindEvent(event, caller, OpKind::kQuery);
   if (!found) return Unexpected(found.error());
   if ((*found)->captured_by != 0) return CapturedEvent(**found);
+  NoteUse(caller, **found, info);
   const MarkerRef marker = (*found)->marker;
   if (marker == nullptr) return true;
   const bool ordered = RecordIsOrdered(caller, *marker, info);
@@ -112,7 +143,7 @@ Expected<EventState> Core::Query(const Event& event, bool raw) {
   Lock lock;
   const Expected<Caller> caller = Enter(lock, OpKind::kQuery, options_.latencies.host_query_call);
   if (!caller) return Unexpected(caller.error());
-  if (raw) {
+  if (raw && !IsCaptured(event)) {  // that error comes first, as measured
     Expected<void> ok = ForbiddenByCaptures(*caller, OpKind::kQuery);
     if (!ok) return ErrorOf(ok);
   }
@@ -205,6 +236,7 @@ Expected<void> Core::WaitEvent(const Stream& stream, const Event& event) {
   OperationInfo info = NewOperation(*caller, OpKind::kStreamWait, target.lane);
   info.object = static_cast<uint32_t>(event.raw());
   Note(TracePhase::kCall, info);
+  NoteUse(*caller, **record, info);
   if (marker == nullptr) return {};
   OrderWithLegacy(*caller, target);
   const Epoch epoch = detector_.BeginIssue(caller->lane, target.lane);
@@ -226,10 +258,11 @@ Expected<void> Core::Synchronize(const Event& event) {
   if (!found) return Unexpected(found.error());
   if ((*found)->captured_by != 0) return CapturedEvent(**found);
   if (Expected<void> ok = ForbiddenByCaptures(*caller, OpKind::kHostWait); !ok) return ok;
-  const MarkerRef marker = (*found)->marker;
-  if (marker == nullptr) return {};
   OperationInfo info = NewCall(*caller, OpKind::kHostWait);
   info.object = static_cast<uint32_t>(event.raw());
+  NoteUse(*caller, **found, info);
+  const MarkerRef marker = (*found)->marker;
+  if (marker == nullptr) return {};
   Note(TracePhase::kCall, info);
   const bool ordered = RecordIsOrdered(*caller, *marker, info);
   if (Expected<void> ok = WaitForMarker(lock, *caller, marker, info); !ok) return ok;

@@ -90,7 +90,8 @@ Expected<void> Core::Trim(bool raw) {
   if (waits) {
     if (Expected<void> ok = WaitForDevice(lock, *caller, info); !ok) return ok;
   }
-  pinned_memory_.FreeCached(/*in_use=*/!waits);
+  // Also after the wait: other tasks may have enqueued meanwhile.
+  pinned_memory_.FreeCached(/*in_use=*/engine_.queued() != 0);
   return {};
 }
 
@@ -110,7 +111,7 @@ void Core::OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noe
   Caller caller = WhoCalls();
   const CallbackContext* callback = CallbackContext::Current();
   if (callback != nullptr && callback->core != this) callback = nullptr;
-  if (callback != nullptr && callback->op->before == nullptr) return;  // a kernel: not the host
+  if (callback != nullptr && callback->op->clock == nullptr) return;  // a kernel: not the host
   if (callback == nullptr && caller.scheduler != nullptr) caller.scheduler->Point();
   const Lock lock = LockUnlessInKernel();
   PinnedBlock* block = pinned_memory_.Find(bytes.data());
@@ -124,22 +125,28 @@ void Core::OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noe
   const MemoryRef memory = block->Ref(bytes.data(), std::min<uint64_t>(bytes.size(), room));
   (writes ? info.destination : info.source) = memory;
   Note(TracePhase::kCall, info);
-  if (!detector_.enabled()) return;
-  if (block->cached) {
-    detector_.Report(HazardKind::kUseOfReleasedMemory, nullptr, &info,
-                     names_.pinned[block->id] + " was released", memory, false, writes);
+  if (callback != nullptr && detector_.enabled() && !block->cached) {
+    const Clock& clock = *callback->op->clock;
+    const Epoch moment{caller.lane, clock.at(caller.lane)};
+    const AccessRef made = NewAccess(info, moment, clock);
+    detector_.Access(block->shadow, made, memory, writes, {&clock, &clock, moment});
     return;
   }
-  if (callback != nullptr) {
-    const Clock& before = *callback->op->before;
-    const AccessRef made = NewAccess(info, callback->op->epoch, before);
-    detector_.Access(block->shadow, made, memory, writes, {&before, &before, made->epoch});
+  JudgeHostAccess(caller, *block, info, memory, writes);
+}
+
+void Core::JudgeHostAccess(const Caller& caller, PinnedBlock& block, const OperationInfo& info,
+                           const MemoryRef& memory, bool writes) {
+  if (!detector_.enabled()) return;
+  if (block.cached) {
+    detector_.Report(HazardKind::kUseOfReleasedMemory, nullptr, &info,
+                     names_.pinned[block.id] + " was released", memory, false, writes);
     return;
   }
   const Clock& clock = detector_.clock(caller.lane);
   const AccessRef made = NewAccess(info, detector_.Moment(caller.lane), clock);
   made->by_host = true;
-  detector_.Access(block->shadow, made, memory, writes, {&clock, &clock, {}});
+  detector_.Access(block.shadow, made, memory, writes, {&clock, &clock, {}});
 }
 
 Expected<DevicePtr> Core::AllocateDevice(uint64_t bytes, std::string_view name) {
@@ -170,8 +177,18 @@ Expected<void> Core::FreeDevice(DevicePtr ptr) {
   OperationInfo info = NewCall(*caller, OpKind::kFreeDevice);
   info.destination = allocation.Ref(allocation.base, allocation.bytes);
   Note(TracePhase::kCall, info);
+  const Clock called = detector_.clock(caller->lane);
+  const Epoch moment = detector_.Moment(caller->lane);
   if (Expected<void> ok = WaitForDevice(lock, *caller, info); !ok) return ok;
-  device_memory_.Free(allocation);
+  // Another task may have freed it during the wait, or enqueued work that uses it.
+  if (auto again = FindDevice(ptr, 1, *caller, OpKind::kFreeDevice); !again) return ErrorOf(again);
+  if (detector_.enabled()) {
+    const AccessRef access = NewAccess(info, moment, called);
+    access->by_host = true;
+    detector_.Access(allocation.shadow, access, info.destination, true,
+                     {.call = &called, .operation = &called, .frees = true});
+  }
+  device_memory_.Free(allocation, /*in_use=*/engine_.queued() != 0);
   ++counters_.device_frees;
   return {};
 }

@@ -120,11 +120,12 @@ Expected<void> Core::IssueHostFunction(const Caller& caller, SimStream& stream,
   op->info = NewOperation(caller, OpKind::kHostFunction, stream.lane);
   op->latency = LatencyOf(caller, options_.latencies.host_record_call);
   op->function = function;
-  op->epoch = detector_.BeginIssue(caller.lane, stream.lane);
-  op->before = std::make_unique<Clock>(detector_.clock(stream.lane));
+  const Epoch first = detector_.BeginIssue(caller.lane, stream.lane);
+  op->clock = std::make_unique<Clock>(detector_.clock(stream.lane));
+  op->clock->Set(first.lane, first.time);
+  op->epoch = detector_.QueueFunction(first);
   detector_.EndIssue(caller.lane, op->epoch);
   ++counters_.host_functions;
-  ++host_functions_queued_;
   Submit(caller, stream, std::move(op));
   return {};
 }
@@ -185,16 +186,16 @@ void Core::RunKernel(Op& op) {
 
 // Runs without the device's lock: a host function may take the program's own locks.
 void Core::RunHostFunction(Op& op, SimStream& stream) {
-  if (detector_.enabled()) detector_.Observe(*op.before, op.info);
+  if (detector_.enabled()) detector_.Observe(*op.clock, op.info);
   mutex_.unlock();
   {
     const InCallback callback({this, op.info.lane, false, &op});
     (*op.function)();
   }
   mutex_.lock();
-  --host_functions_queued_;
+  detector_.FunctionEnded(op.epoch);
   // What it acquired through locks happens before what follows it in its stream.
-  if (detector_.enabled()) detector_.clock(stream.lane).Join(*op.before);
+  if (detector_.enabled()) detector_.clock(stream.lane).Join(*op.clock);
   progressed_.notify_all();
 }
 

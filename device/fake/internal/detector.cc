@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kNone = ~uint32_t{0};  // no lane gets there
 constexpr size_t kFewWatched = 4;
+constexpr uint32_t kTimesOfFunction = 256;
 
 }  // namespace
 
@@ -61,8 +62,19 @@ void Detector::EndIssue(LaneIndex host, Epoch epoch) {
   if (options_.enabled) Tick(host);
 }
 
+Epoch Detector::QueueFunction(Epoch first) {
+  return functions_.emplace_back(Epoch{first.lane, first.time + kTimesOfFunction - 1});
+}
+
+void Detector::FunctionEnded(Epoch end) {
+  std::erase_if(functions_, [end](Epoch function) {
+    return function.lane == end.lane && function.time == end.time;
+  });
+}
+
 void Detector::Access(Shadow& shadow, const AccessRef& access, const MemoryRef& memory, bool writes,
-                      const Order& order) {
+                      Order order) {
+  order.functions = functions_;
   judged_ = memory;
   const uint64_t end = memory.offset + memory.bytes;
   if (writes) {
@@ -162,6 +174,10 @@ std::string Detector::MissingEdge(HazardKind kind, const AccessRecord& known,
            " is complete: no query or wait of an event recorded on " + known_lane +
            " after it succeeded before " + second;
   }
+  if (fresh.op.kind == OpKind::kFreeDevice) {
+    return "nothing orders the call of " + first + " by " + names_.lanes[known.op.caller] +
+           " before " + second + " by " + fresh_lane;
+  }
   if (known.by_host) {
     return "nothing orders " + first + " by " + known_lane + " before " + second + " by " +
            fresh_lane + ": no lock or atomic leads from one to the other";
@@ -178,6 +194,16 @@ std::string Detector::MissingEdge(HazardKind kind, const AccessRecord& known,
   return fresh_lane + " does not wait for an event recorded on " + known_lane + " after " + first;
 }
 
+// Copies whose reads were forgotten for a later one's will find these bytes changed, too: by the
+// write that is reported now, not by one that nobody announced.
+void Detector::MarkReported(PinnedBlock& block, uint64_t begin, uint64_t end) {
+  const std::byte* const first = block.data.get() + begin;
+  const std::byte* const last = block.data.get() + end;
+  for (const AccessRef& read : block.watched) {
+    if (read->from < last && first < read->from + read->expected.size()) read->reported = true;
+  }
+}
+
 void Detector::OnConflict(const AccessRef& known, const AccessRef& fresh, bool fresh_writes,
                           bool known_writes, uint64_t begin, uint64_t end) {
   HazardKind kind = HazardKind::kUnorderedAccess;
@@ -189,6 +215,7 @@ void Detector::OnConflict(const AccessRef& known, const AccessRef& fresh, bool f
   }
   known->reported = true;
   fresh->reported = true;
+  if (fresh_writes && known->block != nullptr) MarkReported(*known->block, begin, end);
   MemoryRef memory = judged_;
   memory.offset = begin;
   memory.bytes = end - begin;

@@ -53,9 +53,16 @@ class Detector final : private ConflictSink {
   Epoch BeginIssue(LaneIndex host, LaneIndex stream);
   void EndIssue(LaneIndex host, Epoch epoch);
 
+  // A host function takes a range of its stream's times instead of one: what it hands on while it
+  // runs holds what it did before only, and what follows it in its stream holds all of it. After as
+  // many releases it stays at the last. `first` is what `BeginIssue` answered; answers the end.
+  Epoch QueueFunction(Epoch first);
+  void FunctionEnded(Epoch end);
+  bool functions_queued() const noexcept { return !functions_.empty(); }
+
   // --- Accesses --------------------------------------------------------------------------------
   void Access(Shadow& shadow, const AccessRef& access, const MemoryRef& memory, bool writes,
-              const Order& order);
+              Order order);
   // A release counts as a write of the whole block. False when copies may still read it.
   bool ReleaseBlock(PinnedBlock& block, const AccessRef& access, const Order& order);
 
@@ -84,6 +91,7 @@ class Detector final : private ConflictSink {
                   bool known_writes, uint64_t begin, uint64_t end) override;
   std::string MissingEdge(HazardKind kind, const h2d::fake_internal::Access& known,
                           const h2d::fake_internal::Access& fresh) const;
+  static void MarkReported(PinnedBlock& block, uint64_t begin, uint64_t end);
   LaneIndex AddLane(std::string name, uint32_t time);
   void Forget(h2d::fake_internal::Access& access);
   void ForgetOldest(LaneIndex lane);
@@ -93,6 +101,7 @@ class Detector final : private ConflictSink {
   const Options options_;
   Names& names_;
   std::vector<Lane> lanes_;
+  std::vector<Epoch> functions_;          // the ends of host functions still to run
   std::vector<uint32_t> oldest_watched_;  // by lane: the time of the first of `watched`
   std::vector<Hazard> hazards_;
   uint64_t count_ = 0;

@@ -69,8 +69,9 @@ struct Op {
   std::shared_ptr<void> keep;  // what `parts` point to, when it is the operation's own
   std::shared_ptr<KernelSpec> kernel;
   std::shared_ptr<std::function<void()>> function;
-  std::unique_ptr<Clock> before;  // kHostFunction: what happens before it
-  Epoch epoch;
+  Epoch epoch;  // its end
+  // kHostFunction: what happens before its present moment, as the clock of a host lane.
+  std::unique_ptr<Clock> clock;
 };
 
 struct SimStream {

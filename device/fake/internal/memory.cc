@@ -46,7 +46,12 @@ Expected<DeviceAllocation*> DeviceMemory::Allocate(uint64_t bytes, std::string_v
   return &allocation;
 }
 
-void DeviceMemory::Free(DeviceAllocation& allocation) {
+void DeviceMemory::Free(DeviceAllocation& allocation, bool in_use) {
+  if (in_use) {
+    buried_.push_back(std::move(allocation.data));
+  } else {
+    buried_.clear();
+  }
   allocation.data.reset();
   allocation.shadow.Clear();
   bytes_ -= allocation.bytes;

@@ -51,7 +51,8 @@ class DeviceMemory {
   explicit DeviceMemory(uint64_t limit_bytes) noexcept : limit_bytes_(limit_bytes) {}
 
   Expected<DeviceAllocation*> Allocate(uint64_t bytes, std::string_view name, Names& names);
-  void Free(DeviceAllocation& allocation);
+  // `in_use`: operations may still touch it; the host's memory itself is kept until a later call.
+  void Free(DeviceAllocation& allocation, bool in_use);
 
   // The allocation, freed ones included, that holds `address`; null when none does.
   DeviceAllocation* Find(uint64_t address) noexcept;
@@ -63,6 +64,7 @@ class DeviceMemory {
   // Both in the order of addresses, which is that of the calls.
   std::vector<uint64_t> bases_;
   std::vector<std::unique_ptr<DeviceAllocation>> allocations_;
+  std::vector<std::unique_ptr<std::byte[], CDelete>> buried_;  // freed while in use
   uint64_t next_address_ = kFirstAddress;
   uint64_t bytes_ = 0;
   uint64_t limit_bytes_;

@@ -25,13 +25,11 @@ Shadow::Map::iterator Shadow::FirstInside(uint64_t begin, uint64_t end) {
 }
 
 void Shadow::AddRead(Segment& segment, const AccessRef& access, const Order& order) {
-  auto& reads = segment.reads;
-  reads.erase(std::remove_if(reads.begin(), reads.end(),
-                             [&](const AccessRef& known) {
-                               return order.host_function.time == 0 && order.Before(*known);
-                             }),
-              reads.end());
-  reads.push_back(access);
+  std::erase_if(segment.reads, [&](const AccessRef& known) {
+    return order.host_function.time == 0 && order.Before(*known) &&
+           !order.FunctionBetween(*known, *access);
+  });
+  segment.reads.push_back(access);
 }
 
 void Shadow::Read(uint64_t begin, uint64_t end, const AccessRef& access, const Order& order,

@@ -2,10 +2,12 @@
 #ifndef H2D_DEVICE_FAKE_INTERNAL_SHADOW_H_
 #define H2D_DEVICE_FAKE_INTERNAL_SHADOW_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "h2d/device/fake/internal/clock.h"
@@ -19,6 +21,7 @@ struct PinnedBlock;
 struct Access {
   OperationInfo op;
   Epoch epoch;           // when it ends: what must have been seen for a later access to be ordered
+  Epoch called;          // the call that it is part of, on the host lane that made it
   bool by_host = false;  // on a host lane, not a stream's
   bool source_read = false;  // a copy reads its source: at any time from the call on
   bool reported = false;     // already part of a hazard
@@ -38,16 +41,29 @@ struct Order {
   // the *call*; for all else, before the operation. They differ only for source reads.
   const Clock* call = nullptr;
   const Clock* operation = nullptr;
-  // The lane and time of a host function that runs now, else time 0: such an access may lie before
-  // one that is already known.
-  Epoch host_function;
+  // The moment of the host function that runs now and makes the access, else time 0: it may lie
+  // before one that is already known.
+  Epoch host_function{};
+  // A free, which waits for all work that was enqueued before it, and for none that was not.
+  bool frees = false;
+  // The ends of host functions that are still to run; set by the detector.
+  std::span<const Epoch> functions{};
 
   bool Before(const Access& known) const noexcept {
+    if (frees) return call->Contains(known.called);
     const Clock& clock = known.by_host ? *call : *operation;
     if (clock.Contains(known.epoch)) return true;
     if (host_function.time == 0) return false;
-    if (known.epoch.lane == host_function.lane) return known.epoch.time > host_function.time;
+    if (known.epoch.lane == host_function.lane) return true;  // later work of its stream
     return known.before != nullptr && known.before->Contains(host_function);
+  }
+  // Whether a host function that is still to run comes before `fresh` and not before `known`.
+  bool FunctionBetween(const Access& known, const Access& fresh) const noexcept {
+    if (fresh.before == nullptr) return false;  // none was queued
+    return std::any_of(functions.begin(), functions.end(), [&](Epoch function) {
+      return fresh.before->Contains(function) &&
+             (known.before == nullptr || !known.before->Contains(function));
+    });
   }
 };
 
@@ -62,7 +78,8 @@ class ConflictSink {
 };
 
 // Byte ranges to their last write and the reads since. Reads that happen before a later read are
-// forgotten: whoever is ordered after the later one is ordered after both. Memory: one segment for
+// forgotten: whoever is ordered after the later one is ordered after both. Not so a host function
+// that is still to run, and comes before the later one: then both are kept. Memory: one segment for
 // each range told apart; a write makes its range one segment again.
 class Shadow {
  public:
