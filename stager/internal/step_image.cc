@@ -63,13 +63,13 @@ void StepImage::WriteAnew(uint32_t index, ByteSpan asked, const ImageBytes& imag
   const bool known = row.Knows(asked);
   const ByteSpan differs =
       known ? Difference(image, held, image.bytes()) : Differing(row, asked, image);
-  if (differs.empty()) return Log({index, asked, {}});
+  if (differs.empty()) return Log(index, asked, {});
   // Whole elements, as everything that travels.
   const ByteSpan elements = WholeElements(differs, image.element_bytes);
   Fill(image, elements, held + elements.begin);
   if (!known) row.known = Touch(row.known, asked) ? Hull(row.known, asked) : asked;
   pending_ = true;
-  Log({index, asked, {asked.begin + elements.begin, asked.begin + elements.end}});
+  Log(index, asked, {asked.begin + elements.begin, asked.begin + elements.end});
 }
 
 // What `image` changes of a row that is not known in all of `asked`. Bytes before the known span's
@@ -83,9 +83,9 @@ ByteSpan StepImage::Differing(const Row& row, ByteSpan asked,
   return {differs.empty() ? compared : differs.begin, image.bytes()};
 }
 
-void StepImage::Extend(Written& last, const Written& written) noexcept {
-  last.asked.end = written.asked.end;
-  last.pending = Hull(last.pending, written.pending);
+void StepImage::Extend(Written& last, ByteSpan asked, ByteSpan pending) noexcept {
+  last.asked.end = asked.end;
+  last.pending = Hull(last.pending, pending);
 }
 
 // Joins entries of a row that touch: rewriting the same bytes for ever needs no more memory. When

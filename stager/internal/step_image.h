@@ -72,7 +72,7 @@ class StepImage {
                                   .element_bytes = field.element_bytes});
     }
     asked_bytes_ += asked.bytes();
-    Log({index, asked, {}});
+    Log(index, asked, {});
   }
 
   // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
@@ -135,17 +135,20 @@ class StepImage {
   void WriteAnew(uint32_t row, ByteSpan asked, const ImageBytes& image);
 
   // Elements written one by one become one entry, and writes of nothing none.
-  void Log(const Written& written) {
-    if (written.asked.empty()) return;
-    if (logged_ > 0 && log_[logged_ - 1].row == written.row &&
-        log_[logged_ - 1].asked.end == written.asked.begin) {
-      return Extend(log_[logged_ - 1], written);
+  void Log(uint32_t row, ByteSpan asked, ByteSpan pending) {
+    if (asked.empty()) return;
+    if (logged_ > 0 && log_[logged_ - 1].row == row && log_[logged_ - 1].asked.end == asked.begin) {
+      return Extend(log_[logged_ - 1], asked, pending);
     }
     if (logged_ == log_.size()) [[unlikely]]
       MakeRoomInLog();
-    log_[logged_++] = written;
+    // One by one, or they would be put together first and copied behind their own stores.
+    Written& written = log_[logged_++];
+    written.row = row;
+    written.asked = asked;
+    written.pending = pending;
   }
-  static void Extend(Written& last, const Written& written) noexcept;
+  static void Extend(Written& last, ByteSpan asked, ByteSpan pending) noexcept;
   ByteSpan Differing(const Row& row, ByteSpan asked, const ImageBytes& image) const noexcept;
   void MakeRoomInLog();
   std::span<Written> logged() noexcept { return {log_.data(), logged_}; }
