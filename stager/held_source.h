@@ -50,7 +50,8 @@ inline constexpr bool kHandsItsMemoryOver<std::vector<T, Allocator>> = true;
 // caller knows.
 //
 // Callbacks and destructors of owners must not throw. They run on whichever thread ends the
-// `HeldSource`, and may call the library.
+// `HeldSource`, and may call the library: also the uploader or the queue whose end they run in,
+// which then waits for what they begin as well.
 class HeldSource {
  public:
   // `owner` keeps `bytes` bytes alive; they count for limits and are not looked at.

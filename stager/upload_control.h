@@ -20,8 +20,9 @@ struct UploadControl {
   // Asked between chunks, and heard while the upload waits for one, for memory, or at the limit of
   // sources that the device reads: a stop ends the upload with `kUnavailable`.
   std::stop_token cancel{};
-  // Called after each chunk, on the calling thread, outside every lock. It may request the stop,
-  // start other uploads, and must not throw.
+  // Called after each chunk, on the calling thread, outside every lock; not for a source of 0
+  // bytes. It may request the stop and start other uploads, also on the same stream, where their
+  // copies then lie between two of this one. It must not throw.
   std::function<void(const UploadProgress&)> progress{};
 };
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/faulty/faulty_device.h"
+#include "h2d/device/host/host_device.h"
 #include "h2d/stager/pinned_stager.h"
 
 namespace h2d {
@@ -454,6 +456,58 @@ TEST_F(UploaderTest, ProgressMayStartAnUploadOfLargerChunks) {
   EXPECT_EQ(nested, 4);
 }
 
+// outer:  takes all of its stream's part, enqueues one chunk, is in the callback ........
+// nested:                                                       waits for that chunk, goes on
+TEST_F(UploaderTest, ProgressMayStartAnUploadOnItsOwnStream) {
+  for (const uint32_t max_chunks : {1U, 16U, 32U}) {
+    UploaderOptions options = Small();
+    options.wait_timeout = milliseconds(5);
+    options.max_chunks = max_chunks;
+    options.max_pinned_bytes = uint64_t{4} << 20;
+    Make(options);
+    const Bytes source = Pattern(64 * kChunk);
+    const Destination outer = NewDestination(source.size());
+    const Destination nested = NewDestination(source.size());
+    int depth = 0;
+    UploadControl control;
+    control.progress = [&](const UploadProgress&) {
+      if (depth++ > 2) return;
+      const auto ticket = uploader_->Upload(nested, UploadSource::Memory(source), stream_, control);
+      EXPECT_TRUE(ticket) << max_chunks << " chunks: " << ticket.error().ToString();
+    };
+    const auto ticket = uploader_->Upload(outer, UploadSource::Memory(source), stream_, control);
+    EXPECT_TRUE(ticket) << max_chunks << " chunks: " << ticket.error().ToString();
+    EXPECT_TRUE(Read(outer) == source);
+    EXPECT_TRUE(Read(nested) == source);
+  }
+}
+
+TEST(UploaderOnHost, ProgressMayStartAnUploadOnItsOwnStream) {
+  const auto device = HostDevice::Create();
+  const Stream stream = device->NewStream();
+  UploaderOptions options;
+  options.threads = 0;
+  options.chunk_bytes = options.min_chunk_bytes = kChunk;
+  options.ring_bytes = 256;
+  options.wait_timeout = milliseconds(100);
+  const auto uploader = Uploader::Create(device, options).value();
+  const Bytes source = Pattern(80 * kChunk);
+  Bytes outer(source.size());
+  Bytes nested(source.size());
+  UploadControl control;
+  control.progress = [&, begun = false](const UploadProgress&) mutable {
+    if (std::exchange(begun, true)) return;
+    const auto ticket = uploader->Upload(Destination::Of(nested.data(), nested.size()),
+                                         UploadSource::Memory(source), stream);
+    EXPECT_TRUE(ticket) << ticket.error().ToString();
+  };
+  const auto ticket = uploader->Upload(Destination::Of(outer.data(), outer.size()),
+                                       UploadSource::Memory(source), stream, control);
+  EXPECT_TRUE(ticket) << ticket.error().ToString();
+  EXPECT_TRUE(outer == source);
+  EXPECT_TRUE(nested == source);
+}
+
 // Scenario 19: here the file ends while it is read, in the third chunk.
 TEST_F(UploaderTest, AFileThatEndsEarlyIsAnErrorWithTheOffset) {
   UploaderOptions options = Small();
@@ -692,6 +746,64 @@ TEST_F(UploaderTest, TheEndWaitsForItsOwnCopiesAndForNothingElse) {
   uploader_.reset();
   EXPECT_GE(fake_->Now(), milliseconds(5));
   EXPECT_EQ(fake_->counters().events_created, fake_->counters().events_destroyed);
+}
+
+// Each way that a source may take, begun by the owner of one that the destructor waits for.
+TEST_F(UploaderTest, OwnersMayUploadWhileTheUploaderEnds) {
+  const TempFile file(pattern_);
+  PinnedBuffer pinned = fake_->AllocatePinned(kChunk).value();
+  fake_->OnHostAccess(pinned.bytes(), HostAccess::kWrite);
+  std::copy_n(pattern_.begin(), kChunk, pinned.bytes().begin());
+  UploadSource sources[] = {UploadSource::Memory(std::span(pattern_).first(100)),
+                            UploadSource::Memory(pattern_),
+                            UploadSource::File(file.descriptor(), 0, pattern_.size()),
+                            UploadSource::Memory(pinned.bytes())};
+  for (UploadSource& source : sources) {
+    Make(Small());
+    Uploader& uploader = *uploader_;
+    const Destination to = NewDestination(pattern_.size());
+    const uint64_t bytes = source.bytes();
+    int ended = 0;
+    auto upload = [&] {
+      ++ended;
+      const auto ticket = uploader.Upload(to, std::move(source), stream_);
+      ASSERT_TRUE(ticket) << ticket.error().ToString();
+      EXPECT_TRUE(uploader.SourceReusable(*ticket));
+      EXPECT_GE(uploader.stats().sources.pushed, 1U);
+    };
+    ASSERT_TRUE(fake_->Hold(stream_));
+    ASSERT_TRUE(uploader.Upload(
+        NewDestination(kChunk),
+        UploadSource::Memory(pinned.bytes()).KeptAliveBy(HeldSource(std::move(upload), kChunk)),
+        stream_));
+    ASSERT_TRUE(fake_->Release(stream_));
+    uploader_.reset();
+    EXPECT_EQ(ended, 1);
+    Bytes arrived = Read(to);
+    arrived.resize(bytes);
+    EXPECT_TRUE(std::equal(arrived.begin(), arrived.end(), pattern_.begin()));
+  }
+}
+
+TEST(UploaderOnHost, OwnersMayUploadWhileTheUploaderEnds) {
+  const auto device = HostDevice::Create();
+  const Stream stream = device->NewStream();
+  const PinnedBuffer pinned = device->AllocatePinned(kChunk).value();
+  const Bytes source = Pattern(uint64_t{4} << 20);
+  Bytes to(source.size());
+  auto uploader = Uploader::Create(device).value();
+  ASSERT_TRUE(uploader->Upload(Destination::Of(to.data(), kChunk),
+                               UploadSource::Memory(pinned.bytes())
+                                   .KeptAliveBy(HeldSource(
+                                       [&, own = uploader.get()] {
+                                         EXPECT_TRUE(
+                                             own->Upload(Destination::Of(to.data(), to.size()),
+                                                         UploadSource::Memory(source), stream));
+                                       },
+                                       kChunk)),
+                               stream));
+  uploader.reset();
+  EXPECT_TRUE(to == source);
 }
 
 TEST_F(UploaderTest, OptionsOutOfRangeAreNamedWithTheirValue) {

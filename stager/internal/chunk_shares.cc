@@ -103,25 +103,42 @@ Expected<void> ChunkShares::WaitToTake(Upload& upload, uint64_t bytes,
 
 void ChunkShares::GiveBack(Upload& upload) noexcept { Uncount(upload); }
 
+// Where the chunk may not, the record of it is that of all before it.
+bool ChunkShares::MayLackAnEvent(const Upload& upload, bool more) {
+  MutexLock lock(mutex_);
+  uint32_t& unrecorded = streams_.find(upload.stream)->second.unrecorded;
+  const bool may = more && unrecorded + 1 < upload.part / 4;
+  if (!may) unrecorded = 0;
+  return may;
+}
+
 void ChunkShares::InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream, bool more) {
   const ReleaseCore::Named named{.id = upload->stream, .capturing = false};
   auto counted = tracker_.Reserve(named, stream, 0);
   if (!counted) return Uncount(*upload);  // not reached: there is no limit
   HeldSource share([this, upload] { Uncount(*upload); }, 0);
-  uint32_t part = 0;
-  {
-    MutexLock lock(mutex_);
-    part = upload->part;
+  if (!MayLackAnEvent(*upload, more)) {
+    // A failed record lets it go.
+    static_cast<void>(tracker_.PushAndFlush(std::move(share), upload->stream, stream, 0));
+    return;
   }
-  if (more && ++upload->unrecorded < part / 4)
-    return tracker_.PushOpen(std::move(share), upload->stream, 0);
-  upload->unrecorded = 0;
-  // A failed record lets it go.
-  static_cast<void>(tracker_.PushAndFlush(std::move(share), upload->stream, stream, 0));
+  tracker_.PushOpen(std::move(share), upload->stream, 0);
+  {
+    // Counted after the push: at 0 there is none. An upload that joins later records before it
+    // waits; one that has joined may be waiting.
+    MutexLock lock(mutex_);
+    StreamUse& use = streams_.find(upload->stream)->second;
+    ++use.unrecorded;
+    if (use.uploads == 1) return;
+  }
+  Record(*upload, stream);
 }
 
 void ChunkShares::Record(Upload& upload, const Stream& stream) {
-  if (std::exchange(upload.unrecorded, 0) == 0) return;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(streams_.find(upload.stream)->second.unrecorded, 0) == 0) return;
+  }
   static_cast<void>(tracker_.FlushKnown(upload.stream, stream));
 }
 

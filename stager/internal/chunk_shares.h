@@ -22,7 +22,8 @@ namespace h2d::internal {
 // uploads. So a stream that stands still keeps its share and no more, whatever the number of
 // uploads that went onto it. Each upload may use one chunk at least, when there is one.
 //
-// One event may stand for several chunks of an upload, up to a quarter of its part.
+// One event may stand for several chunks of an upload, up to a quarter of its part, while no other
+// upload of its stream may wait for them.
 //
 // Thread-safe.
 class ChunkShares {
@@ -34,9 +35,8 @@ class ChunkShares {
   // One upload's part, between `Join` and `Leave`; its chunks in flight may outlast it.
   struct Upload {
     StreamId stream = 0;
-    uint32_t in_use = 0;      // guarded by the mutex of the shares
-    uint32_t part = 1;        // the same: how many it may use, as far as is known
-    uint32_t unrecorded = 0;  // chunks enqueued since its last record; the upload's thread's
+    uint32_t in_use = 0;  // guarded by the mutex of the shares
+    uint32_t part = 1;    // the same: how many it may use, as far as is known
   };
   std::shared_ptr<Upload> Join(StreamId stream);
   void Leave(const std::shared_ptr<Upload>& upload) noexcept;
@@ -50,18 +50,21 @@ class ChunkShares {
                             const std::stop_token& cancel);
   void GiveBack(Upload& upload) noexcept;
   // The upload's chunk was enqueued, or may have been: it is in use until `stream` has come past.
-  // With `more`, others of the upload follow, and its record may be theirs; `Record` ends that.
+  // With `more`, others of the upload follow, and its record may be theirs.
   void InFlight(const std::shared_ptr<Upload>& upload, const Stream& stream, bool more = false);
+  // Records for the chunks of the stream that still have no event, whichever upload's they are.
   void Record(Upload& upload, const Stream& stream);
 
  private:
   struct StreamUse {
     uint32_t uploads = 0;
     uint32_t in_use = 0;
+    uint32_t unrecorded = 0;  // chunks in flight that no event stands for, or more
   };
 
   bool Take(Upload& upload) H2D_EXCLUDES(mutex_);
   void Uncount(Upload& upload) noexcept H2D_EXCLUDES(mutex_);
+  bool MayLackAnEvent(const Upload& upload, bool more) H2D_EXCLUDES(mutex_);
   void DropIfUnused(StreamId stream) H2D_REQUIRES(mutex_);
 
   const std::shared_ptr<Device> device_;

@@ -129,6 +129,26 @@ TEST_F(ChunkSharesTest, AQuarterOfAnUploadsPartSharesAnEvent) {
   Leave(upload);
 }
 
+// first:   takes all of the stream's part, enqueues one chunk ... reads slowly
+// second:                                  comes, or has come, and waits for that chunk
+TEST_F(ChunkSharesTest, NoUploadWaitsForAChunkOfItsStreamThatLacksAnEvent) {
+  for (const bool comes_later : {true, false}) {
+    shares_ = std::make_unique<ChunkShares>(faulty_, 32);  // 16 for a stream
+    const auto first = shares_->Join(IdOf(a_));
+    EXPECT_EQ(TakeAll(*first), 16U);
+    std::shared_ptr<ChunkShares::Upload> second;
+    if (!comes_later) second = shares_->Join(IdOf(a_));
+    const uint64_t before = fake_->counters().records;
+    shares_->InFlight(first, a_, /*more=*/true);
+    if (comes_later) second = shares_->Join(IdOf(a_));
+    shares_->Record(*second, a_);
+    EXPECT_EQ(fake_->counters().records, before + 1);
+    const auto taken = shares_->WaitToTake(*second, 1, std::chrono::milliseconds(5), {});
+    EXPECT_TRUE(taken) << taken.error().ToString();
+    for (const auto& upload : {first, second}) Leave(upload);
+  }
+}
+
 TEST_F(ChunkSharesTest, AnEventThatFailsToAnswerFailsNoUploadOfAnotherStream) {
   shares_ = std::make_unique<ChunkShares>(faulty_, 2);
   const auto first = shares_->Join(IdOf(a_));

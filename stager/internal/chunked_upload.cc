@@ -100,7 +100,7 @@ Expected<void> ChunkedUpload::RunChunks() {
 // A chunk, or nothing when there is none now and one is being filled, which will give one back.
 Expected<std::optional<SlotLease>> ChunkedUpload::TakeChunk(uint64_t bytes) {
   if (filling_.empty()) {
-    tools_.shares.Record(*share_, stream_);  // or this upload might wait for its own chunks
+    tools_.shares.Record(*share_, stream_);  // or it might wait for chunks that no event stands for
     auto taken =
         tools_.shares.WaitToTake(*share_, bytes, tools_.options.wait_timeout, control_.cancel);
     if (!taken) return ErrorOf(taken);
@@ -169,7 +169,11 @@ Expected<void> ChunkedUpload::Enqueue(Chunk& chunk) {
   }
   if (!sent) return ErrorOf(sent);
   enqueued_ += bytes;
-  if (control_.progress) control_.progress({enqueued_, reader_.bytes()});
+  if (control_.progress) {
+    // The callback may wait for what was enqueued, and nobody else can record behind it meanwhile.
+    tools_.shares.Record(*share_, stream_);
+    control_.progress({enqueued_, reader_.bytes()});
+  }
   return {};
 }
 

@@ -79,10 +79,10 @@ UploaderCore::UploaderCore(std::shared_ptr<Device> device, const UploaderOptions
       options_(options),
       mirrors_(MirrorRegistry::Of(device->MemorySpace())),
       ring_(std::move(ring)),
-      sources_(device, options.release),
       shares_(device, ChunksOf(options)),
       pool_(options.threads, options.awake_for),
-      read_(std::make_shared<TicketState>(this)) {
+      read_(std::make_shared<TicketState>(this)),
+      sources_(device, options.release) {
   read_->reusable.Store(1);
   if (const uint32_t slots = SmallSlotsOf(options); slots > 0)
     small_slots_.emplace(std::move(device), options.ring_bytes, slots);

@@ -62,13 +62,14 @@ class UploaderCore {
   const ProcessEpoch process_ = CurrentProcess();
   const std::shared_ptr<MirrorRegistry> mirrors_;
   const std::unique_ptr<PinnedStager> ring_;
-  ReleaseCore sources_;
   ChunkShares shares_;
   // None where the limits leave no memory beside the chunks: then small sources take those.
   std::optional<SmallSlots> small_slots_;
   FillPool pool_;
   // Of all uploads whose sources were read when they returned.
   const std::shared_ptr<TicketState> read_;
+  // Ends first, while all else is there: the owners of its sources may call the uploader.
+  ReleaseCore sources_;
 };
 
 }  // namespace h2d::internal
