@@ -23,7 +23,11 @@ Expected<std::unique_ptr<ReleaseQueue>> ReleaseQueue::Create(std::shared_ptr<Dev
 }
 
 ReleaseQueue::Room::Room(Room&& other) noexcept
-    : core_(std::exchange(other.core_, nullptr)), id_(other.id_), bytes_(other.bytes_) {}
+    : core_(std::exchange(other.core_, nullptr)),
+      stream_(other.stream_),
+      id_(other.id_),
+      thread_(other.thread_),
+      bytes_(other.bytes_) {}
 
 ReleaseQueue::Room::~Room() {
   if (core_ != nullptr && core_->in_own_process()) core_->GiveBack(id_, bytes_);
@@ -33,7 +37,16 @@ Expected<ReleaseQueue::Room> ReleaseQueue::Reserve(uint64_t bytes, const Stream&
   auto named = core_->Name(stream);
   if (!named) return ErrorOf(named);
   if (auto reserved = core_->Reserve(*named, stream, bytes); !reserved) return ErrorOf(reserved);
-  return Room(*core_, named->id, bytes);
+  return Room(*core_, stream, named->id, bytes);
+}
+
+// Without a question to the device, which might fail.
+bool ReleaseQueue::Room::IsOf(const Stream& stream) const noexcept {
+  if (stream.kind() != stream_.kind() || stream.id() != stream_.id() ||
+      stream.device_tag() != stream_.device_tag()) {
+    return false;
+  }
+  return stream.kind() != StreamKind::kPerThreadDefault || std::this_thread::get_id() == thread_;
 }
 
 Expected<void> ReleaseQueue::Push(HeldSource&& source, const Stream& stream, Room&& room) {
@@ -41,6 +54,11 @@ Expected<void> ReleaseQueue::Push(HeldSource&& source, const Stream& stream, Roo
   if (room.core_ != core_.get())
     return InvalidArgument("The room was used before, or is another queue's.");
   if (!core_->in_own_process()) return FailedPrecondition("The room was taken before a fork.");
+  if (!room.IsOf(stream)) {
+    return InvalidArgument(
+        "The room was reserved for another stream, by which the source would be released while the "
+        "device may still read it.");
+  }
   room.core_ = nullptr;
   core_->Push(std::move(source), room.id_, stream, room.bytes_);
   return {};

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "h2d/device/device.h"
 #include "h2d/stager/flush_outcome.h"
@@ -80,18 +81,24 @@ class ReleaseQueue {
 
    private:
     friend class ReleaseQueue;
-    Room(internal::ReleaseCore& core, StreamId id, uint64_t bytes) noexcept
-        : core_(&core), id_(id), bytes_(bytes) {}
+    Room(internal::ReleaseCore& core, const Stream& stream, StreamId id, uint64_t bytes) noexcept
+        : core_(&core), stream_(stream), id_(id), bytes_(bytes) {}
+    bool IsOf(const Stream& stream) const noexcept;
     internal::ReleaseCore* core_;
+    Stream stream_;
     StreamId id_;
+    // A per-thread default stream is another one in each thread.
+    std::thread::id thread_ = std::this_thread::get_id();
     uint64_t bytes_;
   };
 
   // Waits and fails as `Push` does.
   [[nodiscard]] Expected<Room> Reserve(uint64_t bytes, const Stream& stream);
-  // `source` counts as the bytes that were reserved; `stream` is that of the reservation.
-  // Errors, with which `source` is still the caller's: `kInvalidArgument` for an empty source and
-  // for a room that was used, or is another queue's; `kFailedPrecondition` in a forked child.
+  // `source` counts as the bytes that were reserved; `stream` is that of the reservation, or the
+  // source would be released when that one has come past.
+  // Errors, with which `source` is still the caller's, and so is the room: `kInvalidArgument` for
+  // an empty source and for a room that was used, is another queue's or was reserved for another
+  // stream; `kFailedPrecondition` in a forked child.
   [[nodiscard]] Expected<void> Push(HeldSource&& source, const Stream& stream, Room&& room);
 
   // Records an event for all that was pushed on `stream` and has none, or has one that failed to

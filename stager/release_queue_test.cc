@@ -592,6 +592,37 @@ TEST_F(ReleaseQueueTest, ReservedRoomCountsUntilItIsUsedOrGivenBack) {
   EXPECT_EQ(queue_->stats().held_items, 0U);
 }
 
+// b: [held ... copy]    an event on a would say nothing of it
+TEST_F(ReleaseQueueTest, RoomOfAnotherStreamIsRefusedAndStaysGood) {
+  Make({.flush_items = 1});
+  ASSERT_TRUE(fake_->Hold(b_));
+  auto room = queue_->Reserve(64, a_);
+  ASSERT_TRUE(room);
+  auto pinned = fake_->AllocatePinned(64);
+  ASSERT_TRUE(pinned);
+  ASSERT_TRUE(fake_->CopyAsync(target_, pinned->bytes(), b_));
+  HeldSource source(std::move(*pinned));
+  ExpectError(queue_->Push(std::move(source), b_, std::move(*room)), ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(source) << "a refused source is still the caller's";
+  fake_->RunUntilIdle();
+  EXPECT_EQ(Poll(), 0U);
+  EXPECT_TRUE(queue_->Push(Counted(), a_, std::move(*room)));
+  EXPECT_TRUE(queue_->Push(std::move(source), b_));
+  ASSERT_TRUE(fake_->Release(b_));
+}
+
+TEST_F(ReleaseQueueTest, RoomOfAPerThreadStreamIsThatThreadsOwn) {
+  const Stream stream = fake_->PerThreadStream();
+  auto room = queue_->Reserve(64, stream);
+  ASSERT_TRUE(room);
+  HeldSource source = Counted();
+  std::thread([&] {
+    ExpectError(queue_->Push(std::move(source), stream, std::move(*room)),
+                ErrorCode::kInvalidArgument);
+  }).join();
+  EXPECT_TRUE(queue_->Push(std::move(source), stream, std::move(*room)));
+}
+
 TEST_F(ReleaseQueueTest, ADrainEndsAtItsTimeout) {
   ASSERT_TRUE(fake_->Hold(a_));
   ASSERT_TRUE(Push(a_));
