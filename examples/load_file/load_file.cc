@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "h2d/examples/load_file/safetensors.h"
+#include "h2d/examples/load_file/shown_name.h"
 
 namespace h2d::load_file {
 namespace {
@@ -124,7 +125,7 @@ Expected<std::optional<std::string>> FindDifference(TargetDevice& target, const 
       const auto differs = std::mismatch(want.begin(), want.end(), have.begin()).first;
       if (differs == want.end()) continue;
       const uint64_t byte = at + static_cast<uint64_t>(differs - want.begin());
-      return std::optional(part.name + " differs at byte " + std::to_string(byte));
+      return std::optional(ShownName(part.name) + " differs at byte " + std::to_string(byte));
     }
   }
   return std::optional<std::string>();

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -141,7 +143,21 @@ TEST(Safetensors, ADamagedHeaderIsAClearError) {
   expect(Safetensors("{}", "").substr(0, 9), "its length is 2");
   expect(Safetensors("{\"a\":", ""), "no JSON object");
   expect(Safetensors("[]", ""), "no JSON object");
+  expect(Safetensors("", ""), "begins at its first byte");
+  expect(Safetensors(" {}", ""), "begins at its first byte");
+  expect(Safetensors("{}x", ""), "no JSON object");
+  expect(Safetensors(std::string("{}\0\0", 4), ""), "a byte of 0 at offset 2");
   expect(one("\"a\":3"), "'a' is no object");
+  expect(one("\"new\\nline\\u001b[31m\":3"), "'new\\nline\\u001b[31m' is no object");
+  expect(one("\"a\":3," + Tensor("a", "U8", "[8]", "[0,8]")), "the key 'a' comes twice");
+  expect(one(Tensor("a", "U8", "[8]", "[0,8]") + "," + Tensor("a", "U8", "[8]", "[0,8]")),
+         "the key 'a' comes twice");
+  expect(one(R"("a":{"dtype":"F32","dtype":"U8","shape":[8],"data_offsets":[0,8]})"),
+         "the key 'dtype' comes twice");
+  expect(Safetensors(R"({"__metadata__":3})", ""), "'__metadata__' is no object");
+  expect(Safetensors(R"({"__metadata__":{"x":[1]}})", ""), "value of 'x' in '__metadata__'");
+  expect(Safetensors(R"({"__metadata__":{"x":"1","x":"2"}})", ""), "the key 'x' comes twice");
+  expect(one(Tensor("a", "F6_E2M3", "[3]", "[0,8]")), "18 bits");
   expect(one(Tensor("a", "F31", "[2]", "[0,8]")), "unknown dtype 'F31'");
   expect(one(Tensor("a", "F32", "[-2]", "[0,8]")), "no whole number");
   expect(one(Tensor("a", "F32", "2", "[0,8]")), "no shape");
@@ -155,6 +171,30 @@ TEST(Safetensors, ADamagedHeaderIsAClearError) {
   expect(one(Tensor("a", "F32", "[1]", "[0,4]") + "," + Tensor("b", "U8", "[3]", "[5,8]")),
          "a hole between 'a' and 'b'");
   expect(one(Tensor("a", "F32", "[1]", "[0,4]")), "last 4 bytes");
+}
+
+// A reader that is older than the file says so, and does not call the file damaged.
+TEST(Safetensors, AnUnknownTypeIsNotCalledDamage) {
+  const TempFile file(Safetensors("{" + Tensor("a", "F31", "[2]", "[0,8]") + "}", "12345678"));
+  const auto tensors = ReadSafetensors(file.descriptor());
+  ASSERT_FALSE(tensors);
+  EXPECT_EQ(tensors.error().message.find("damaged"), std::string::npos) << tensors.error().message;
+}
+
+TEST(Safetensors, TypesOfAnySizeInBitsAreTaken) {
+  const std::string header = "{" + Tensor("f4", "F4", "[3,2]", "[0,3]") + "," +
+                             Tensor("f6", "F6_E3M2", "[4]", "[3,6]") + "," +
+                             Tensor("e2m3", "F6_E2M3", "[4]", "[6,9]") + "," +
+                             Tensor("scale", "F8_E8M0", "[1]", "[9,10]") + "," +
+                             Tensor("fnuz", "F8_E4M3FNUZ", "[1]", "[10,11]") + "," +
+                             Tensor("fnuz2", "F8_E5M2FNUZ", "[1]", "[11,12]") + "," +
+                             Tensor("complex", "C64", "[1]", "[12,20]") + "}   ";
+  const TempFile file(Safetensors(header, Pattern(20)), ".safetensors");
+  const auto tensors = ReadSafetensors(file.descriptor());
+  ASSERT_TRUE(tensors) << tensors.error().ToString();
+  EXPECT_EQ(tensors->size(), 7U);
+  EXPECT_EQ(tensors->front().bytes, 3U);
+  EXPECT_EQ(LoadAndVerify("host", file), "");
 }
 
 TEST(Flags, AreReadOrNamed) {
@@ -179,6 +219,27 @@ TEST(ProgressBar, TellsHowMuchIsDone) {
   EXPECT_EQ(BarText(1'000'000'000, 2'000'000'000),
             "[####################....................]  50 %  1.0 of 2.0 GB");
   EXPECT_EQ(BarText(0, 0).substr(0, 6), "[#####");
+}
+
+// What a bar has written when it ends after `done` of 100 bytes.
+std::string BarThatEndsAt(uint64_t done) {
+  std::FILE* const to = std::tmpfile();
+  {
+    ProgressBar bar(100, to, /*is_terminal=*/true);
+    for (uint64_t at = 0; at <= done; ++at) bar.Show(at);
+  }
+  std::string text(static_cast<size_t>(std::ftell(to)), '\0');
+  std::rewind(to);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), to), text.size());
+  std::fclose(to);
+  return text;
+}
+
+TEST(ProgressBar, EndsWithWhatWasDone) {
+  EXPECT_NE(BarThatEndsAt(100).find("100 %"), std::string::npos);
+  const std::string stopped = BarThatEndsAt(37);
+  EXPECT_NE(stopped.find(" 37 %"), std::string::npos) << stopped;
+  EXPECT_EQ(stopped.find("100 %"), std::string::npos) << stopped;
 }
 
 }  // namespace

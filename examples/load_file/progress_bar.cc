@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 namespace h2d::load_file {
 
 std::string BarText(uint64_t bytes_done, uint64_t bytes_total) {
@@ -20,19 +18,23 @@ std::string BarText(uint64_t bytes_done, uint64_t bytes_total) {
 }
 
 ProgressBar::ProgressBar(uint64_t bytes_total)
-    : total_(bytes_total), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+    : ProgressBar(bytes_total, stderr, isatty(STDERR_FILENO) == 1) {}
+
+ProgressBar::ProgressBar(uint64_t bytes_total, std::FILE* to, bool is_terminal)
+    : total_(bytes_total), to_(to), is_terminal_(is_terminal) {}
 
 ProgressBar::~ProgressBar() {
-  if (shown_) std::fprintf(stderr, "\r%s\n", BarText(total_, total_).c_str());
+  if (shown_) std::fprintf(to_, "\r%s\n", BarText(done_, total_).c_str());
 }
 
 void ProgressBar::Show(uint64_t bytes_done) {
   if (!is_terminal_) return;
+  done_ = bytes_done;
   const auto now = std::chrono::steady_clock::now();
   if (shown_ && now < next_) return;
   shown_ = true;
   next_ = now + std::chrono::milliseconds(100);
-  std::fprintf(stderr, "\r%s", BarText(bytes_done, total_).c_str());
+  std::fprintf(to_, "\r%s", BarText(bytes_done, total_).c_str());
 }
 
 }  // namespace h2d::load_file
