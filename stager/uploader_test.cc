@@ -370,6 +370,29 @@ TEST_F(UploaderTest, AStreamWhoseRecordFailedIsNoConcernOfOtherUploads) {
   ASSERT_TRUE(fake_->SynchronizeStream(other));
 }
 
+// One event stands for several of its chunks; the last ones had none yet when it was told to stop.
+TEST_F(UploaderTest, AnUploadThatStoppedKeepsNoPartForAStreamThatIsGone) {
+  UploaderOptions options = Small();
+  options.max_chunks = 32;
+  options.wait_timeout = milliseconds(5);
+  Make(options);
+  const Stream gone = fake_->NewStream("gone");
+  std::stop_source stop;
+  UploadControl control;
+  control.cancel = stop.get_token();
+  control.progress = [&](const UploadProgress&) { stop.request_stop(); };
+  ExpectFails(uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_),
+                                gone, control),
+              ErrorCode::kUnavailable, true, {"4096 of 40997"});
+  ASSERT_TRUE(fake_->SynchronizeStream(gone));
+  ASSERT_TRUE(fake_->DestroyStream(gone));
+  ASSERT_TRUE(fake_->Hold(stream_));  // all of it has to fit its part, which is a half again
+  const auto ticket =
+      uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_), stream_);
+  EXPECT_TRUE(ticket) << ticket.error().ToString();
+  ASSERT_TRUE(fake_->Release(stream_));
+}
+
 TEST_F(UploaderTest, AFailedDirectUploadSaysHowLongItsSourceIsRead) {
   PinnedBuffer pinned = fake_->AllocatePinned(kChunk).value();
   for (const CallKind kind : {CallKind::kCopyAsync, CallKind::kRecord}) {

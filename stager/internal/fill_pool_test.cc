@@ -1,7 +1,9 @@
 // Pieces are read once each, by whoever comes first, whatever the number of threads.
 #include "h2d/stager/internal/fill_pool.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -74,6 +76,30 @@ TEST(FillPool, ServesSeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(good, std::vector<int>(4, 50));
+}
+
+// Of a source that takes its time: what is there when the job is done is all that ever comes.
+TEST(FillPool, AJobIsDoneWhenThePiecesThatOthersReadAreToo) {
+  constexpr uint64_t kSlowPiece = uint64_t{128} << 10;
+  const int random = open("/dev/urandom", O_RDONLY);
+  ASSERT_GE(random, 0);
+  const UploadSource source = UploadSource::File(random, 0, 32 * kSlowPiece);
+  const SourceReader reader(source);
+  for (int round = 0; round < 20; ++round) {
+    Bytes into(32 * kSlowPiece);
+    Bytes when_done;
+    {
+      FillPool pool(1, microseconds(1000));
+      FillJob job(reader, 0, into, kSlowPiece);
+      pool.Submit(job, true);
+      pool.Finish(job);
+      when_done = into;
+      // The job outlives whatever reads it, also where `Finish` did not wait for that.
+      while (job.done < job.pieces) std::this_thread::yield();
+    }
+    ASSERT_TRUE(when_done == into) << "round " << round;
+  }
+  close(random);
 }
 
 TEST(FillPool, AFailureIsThatOfTheForemostPiece) {
