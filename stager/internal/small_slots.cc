@@ -56,7 +56,7 @@ std::optional<PinnedBuffer> SmallSlots::TakeFree(StreamId stream) {
   return slot;
 }
 
-std::optional<PinnedBuffer> SmallSlots::TryTake(StreamId stream) {
+std::optional<PinnedBuffer> SmallSlots::TryTake(StreamId stream, const Stream& named) {
   if (auto slot = TakeFree(stream)) return slot;
   bool ask = false;
   {
@@ -64,6 +64,8 @@ std::optional<PinnedBuffer> SmallSlots::TryTake(StreamId stream) {
     ask = made_ >= std::min(kMadeUnasked, max_slots_) || !HasShare(stream);
   }
   if (ask) {
+    // Slots whose records failed, all of a stream's share perhaps, come back with a new record.
+    static_cast<void>(tracker_.FlushKnown(stream, named));
     static_cast<void>(tracker_.Poll(stream));
     if (auto slot = TakeFree(stream)) return slot;
   }

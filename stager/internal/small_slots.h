@@ -28,8 +28,9 @@ class SmallSlots {
   SmallSlots(const SmallSlots&) = delete;
   SmallSlots& operator=(const SmallSlots&) = delete;
 
-  // A slot for a copy on `stream`, if there is one now.
-  std::optional<PinnedBuffer> TryTake(StreamId stream);
+  // A slot for a copy on `named`, whose identity is `stream` and which is not captured, if there is
+  // one now.
+  std::optional<PinnedBuffer> TryTake(StreamId stream, const Stream& named);
   // The slot's copy of `bytes` bytes was enqueued, or, unless `copied`, may have been. Errors: the
   // device's; no event could be recorded behind it.
   Expected<void> InFlight(PinnedBuffer slot, StreamId id, const Stream& stream, uint64_t bytes,

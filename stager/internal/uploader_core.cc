@@ -163,7 +163,7 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
 // been enqueued.
 Expected<bool> UploaderCore::TrySendSmall(const UploadSource& source, DevicePtr to,
                                           const Stream& stream, StreamId id) {
-  std::optional<PinnedBuffer> slot = small_slots_->TryTake(id);
+  std::optional<PinnedBuffer> slot = small_slots_->TryTake(id, stream);
   if (!slot) return false;
   const uint64_t bytes = source.bytes();
   const std::span<std::byte> memory = slot->bytes().first(bytes);
