@@ -127,4 +127,14 @@ Expected<StepLayout> StepLayout::Builder::Build() && {
   return StepLayout(std::move(data));
 }
 
+Expected<uint64_t> StepLayout::OffsetOf(uint64_t layout, uint32_t index,
+                                        uint32_t element_bytes) const {
+  if (layout == id() && index < fields().size() && element_bytes == fields()[index].element_bytes) {
+    return fields()[index].offset;
+  }
+  return InvalidArgument("Field " + std::to_string(index) + " of layout " + std::to_string(layout) +
+                         " with elements of " + std::to_string(element_bytes) +
+                         " bytes is no field of layout " + std::to_string(id()) + ".");
+}
+
 }  // namespace h2d

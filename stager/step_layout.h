@@ -9,7 +9,7 @@
 //   const auto tokens = builder.Add<int32_t>("token_ids", 256, {.pad = -1});
 //   const auto tables = builder.AddRows<int32_t>("block_tables", 256, 64, {.pad = 0});
 //   auto layout = std::move(builder).Build();
-//   DevicePtr d_tokens = d_slab + layout->offset(tokens);
+//   DevicePtr d_tokens = d_slab + *layout->offset(tokens);
 #ifndef H2D_STAGER_STEP_LAYOUT_H_
 #define H2D_STAGER_STEP_LAYOUT_H_
 
@@ -60,9 +60,13 @@ struct FieldOptions {
   bool device_written = false;
 };
 
-// A layout is immutable and cheap to copy; it may be shared by any number of writers and threads.
+// A layout is immutable and cheap to copy; it may be shared by any number of writers and threads. A
+// move is a copy: there is no layout without content.
 class StepLayout {
  public:
+  StepLayout(const StepLayout&) = default;
+  StepLayout& operator=(const StepLayout&) = default;
+
   static constexpr uint32_t kMaxAlignment = 256;
   static constexpr uint32_t kMaxFields = 1024;
   static constexpr uint64_t kMaxRows = uint64_t{1} << 20;  // of all fields; a writer knows each
@@ -148,14 +152,15 @@ class StepLayout {
   // a writer sends to. The bytes between fields belong to the slab and are written as 0.
   uint64_t slab_bytes() const noexcept { return data_->slab_bytes; }
 
-  // Where a field starts in the slab, in bytes. REQUIRES: a field of this layout.
+  // Where a field starts in the slab, in bytes. Errors: a field of another layout, or of none
+  // (`kInvalidArgument`): a graph captured with an offset that is not the field's reads garbage.
   template <Element T>
-  uint64_t offset(Field<T> field) const noexcept {
-    return data_->fields[field.index].offset;
+  [[nodiscard]] Expected<uint64_t> offset(Field<T> field) const {
+    return OffsetOf(field.layout, field.index, sizeof(T));
   }
   template <Element T>
-  uint64_t offset(RowsField<T> field) const noexcept {
-    return data_->fields[field.index].offset;
+  [[nodiscard]] Expected<uint64_t> offset(RowsField<T> field) const {
+    return OffsetOf(field.layout, field.index, sizeof(T));
   }
 
   const std::vector<FieldInfo>& fields() const noexcept { return data_->fields; }
@@ -171,6 +176,8 @@ class StepLayout {
   };
 
   explicit StepLayout(std::shared_ptr<const Data> data) noexcept : data_(std::move(data)) {}
+
+  Expected<uint64_t> OffsetOf(uint64_t layout, uint32_t index, uint32_t element_bytes) const;
 
   std::shared_ptr<const Data> data_;
 };

@@ -24,9 +24,9 @@ TEST(StepLayoutTest, FieldsLieOneBehindTheOtherAtTheirAlignment) {
   const auto c = builder.AddRows<double>("c", 2, 3, {.alignment = 8});
   auto layout = std::move(builder).Build();
   ASSERT_TRUE(layout);
-  EXPECT_EQ(layout->offset(a), 0u);
-  EXPECT_EQ(layout->offset(b), 64u);
-  EXPECT_EQ(layout->offset(c), 72u);
+  EXPECT_EQ(*layout->offset(a), 0u);
+  EXPECT_EQ(*layout->offset(b), 64u);
+  EXPECT_EQ(*layout->offset(c), 72u);
   EXPECT_EQ(layout->slab_bytes(), 72u + 48u);
 }
 
@@ -37,9 +37,40 @@ TEST(StepLayoutTest, FieldsMayBePlaced) {
   const auto next = builder.Add<int32_t>("next", 4);
   auto layout = std::move(builder).Build();
   ASSERT_TRUE(layout);
-  EXPECT_EQ(layout->offset(late), 256u);
-  EXPECT_EQ(layout->offset(early), 0u);
-  EXPECT_EQ(layout->offset(next), 272u);
+  EXPECT_EQ(*layout->offset(late), 256u);
+  EXPECT_EQ(*layout->offset(early), 0u);
+  EXPECT_EQ(*layout->offset(next), 272u);
+}
+
+TEST(StepLayoutTest, TheOffsetOfAFieldOfNoOrAnotherLayoutIsAnError) {
+  StepLayout::Builder builder;
+  const auto a = builder.Add<int32_t>("a", 3);
+  builder.AddRows<double>("b", 2, 3);
+  const StepLayout layout = *std::move(builder).Build();
+  StepLayout::Builder other_builder;
+  const auto other = other_builder.AddRows<int32_t>("a", 1, 3);
+  const StepLayout other_layout = *std::move(other_builder).Build();
+  ASSERT_TRUE(layout.offset(a));
+  ASSERT_TRUE(other_layout.offset(other));
+  const auto code = [&](auto field) {
+    const auto offset = layout.offset(field);
+    return offset ? ErrorCode::kDevice : offset.error().code;
+  };
+  EXPECT_EQ(code(other), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code(Field<int32_t>{}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code(Field<int32_t>{a.layout, 999}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code(Field<int32_t>{a.layout, 1}), ErrorCode::kInvalidArgument) << "of double";
+}
+
+TEST(StepLayoutTest, ALayoutIsWholeAfterItWasMovedFrom) {
+  StepLayout::Builder builder;
+  const auto a = builder.Add<int32_t>("a", 3);
+  StepLayout layout = *std::move(builder).Build();
+  StepLayout moved = std::move(layout);
+  EXPECT_EQ(layout.slab_bytes(), 12u);
+  EXPECT_EQ(*layout.offset(a), *moved.offset(a));
+  layout = std::move(moved);
+  EXPECT_EQ(moved.slab_bytes(), 12u);
 }
 
 TEST(StepLayoutTest, EachMistakeIsNamedWithItsField) {

@@ -93,12 +93,18 @@ Expected<void> StepWriter::SetRowImage(const FieldAt& field, uint64_t row,
 // The padding behind the row's values is compared again, which costs less than to remember it.
 Expected<void> StepWriter::AppendToRowImage(const FieldAt& field, uint64_t row,
                                             std::span<const std::byte> values) {
+  if (!Has(field)) [[unlikely]]
+    return Check(field);
+  internal::StepImage& image = state_->image();
   const uint64_t count = CountOf(field, row);
-  Expected<void> written = Write(field, row, count, values, /*pad_rest=*/true);
-  if (written) {
-    state_->image().SetCount(field.index, row, count + values.size() / field.element_bytes);
+  if (!image.shapes()[field.index].Takes(row, count, values.size())) [[unlikely]] {
+    return DoesNotFit(field, row, count, values.size());
   }
-  return written;
+  const uint64_t held_bytes = count * field.element_bytes;
+  image.AskAgain(field.index, row, held_bytes);
+  image.Write({field.index, row, held_bytes}, values, /*pad_rest=*/true);
+  image.SetCount(field.index, row, count + values.size() / field.element_bytes);
+  return {};
 }
 
 uint64_t StepWriter::CountOf(const FieldAt& field, uint64_t row) const noexcept {
@@ -132,7 +138,8 @@ Expected<void> StepWriter::MoveRowImage(const FieldAt& field, uint64_t from, uin
 }
 
 Expected<void> StepWriter::SwapRowImages(const FieldAt& field, uint64_t a, uint64_t b) {
-  if (Expected<void> valid = CheckRows(field, a, b); !valid) return valid;
+  // A row that is exchanged with itself is not written: the device may hold what is unknown here.
+  if (Expected<void> valid = CheckRows(field, a, b); !valid || a == b) return valid;
   internal::StepImage& image = state_->image();
   const uint64_t bytes = state_->layout().fields()[field.index].row_bytes();
   Expected<internal::HostBytes> kept = state_->TakeScratch();

@@ -61,7 +61,10 @@ class StepWriter {
     return SetRowImage(At(field), row, Bytes(values));
   }
 
-  // Writes `values` behind the values that the row has, and pads the rest.
+  // Writes `values` behind the values that the row has, and pads the rest. The row is asked for as
+  // a whole: what of its earlier values the device may no longer hold, because they were
+  // invalidated or something else wrote there, travels again. (Not so in a field that the graph
+  // writes, where what is not set now is the graph's.)
   template <Element T, HostRange R>
   requires std::is_same_v<ElementOf<R>, T>
   [[nodiscard]] Expected<void> AppendToRow(RowsField<T> field, uint64_t row, const R& values) {

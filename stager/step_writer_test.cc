@@ -60,7 +60,7 @@ TEST_F(StepWriterTest, AStepTravelsOnceAndAnUnchangedOneNotAtAll) {
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(first->kind, Kind::kIssued);
   EXPECT_EQ(Tokens(), (std::vector<int32_t>{1, 2, -1, -1}));
-  EXPECT_EQ(*At(layout_->offset(tables_) + 2 * 16), 2);
+  EXPECT_EQ(*At(*layout_->offset(tables_) + 2 * 16), 2);
   SetAll();
   EXPECT_EQ(*writer_->Submit(stream_), (CopyOutcome{Kind::kSkipped, 0}));
   EXPECT_EQ(stager_->stats().copies_skipped, 1u);
@@ -79,7 +79,7 @@ TEST_F(StepWriterTest, AFieldThatTheGraphWritesIsNeitherCrossedNorTakenForKnown)
   SetAll();
   ASSERT_TRUE(writer_->Set(sampled_, std::vector<int32_t>{5, 5, 5, 5}));
   ASSERT_TRUE(writer_->Submit(stream_));
-  int32_t* const sampled = At(layout_->offset(sampled_));
+  int32_t* const sampled = At(*layout_->offset(sampled_));
   sampled[0] = 77;  // the graph
   ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{8}));
   ASSERT_TRUE(writer_->Set(scales_, std::vector<float>{2.5f}));
@@ -96,7 +96,7 @@ TEST_F(StepWriterTest, RowsAreMovedSwappedAndCleared) {
   ASSERT_TRUE(writer_->CopyRow(tables_, 2, 1));
   ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{}));
   ASSERT_TRUE(writer_->Submit(stream_));
-  const int32_t* const tables = At(layout_->offset(tables_));
+  const int32_t* const tables = At(*layout_->offset(tables_));
   EXPECT_EQ(tables[0], 2);
   EXPECT_EQ(tables[4], 0);
   EXPECT_EQ(tables[8], 0);
@@ -114,13 +114,64 @@ TEST_F(StepWriterTest, RowsHaveTheirOwnCounts) {
   ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{9, 9, 9, 9}));
   ASSERT_TRUE(writer_->SetRow(tables_, 2, std::vector<int32_t>{8}));
   ASSERT_TRUE(writer_->Submit(stream_));
-  const int32_t* const tables = At(layout_->offset(tables_));
+  const int32_t* const tables = At(*layout_->offset(tables_));
   EXPECT_EQ(std::vector<int32_t>(tables, tables + 12),
             (std::vector<int32_t>{1, 5, 6, 0, 0, 0, 0, 0, 8, 0, 0, 0}))
       << "no stale tail";
   EXPECT_EQ(writer_->AppendToRow(tables_, 0, std::vector<int32_t>{7, 7}).error().code,
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(writer_->RowCount(tables_, 0), 3u);
+}
+
+TEST_F(StepWriterTest, ARowThatIsExchangedWithItselfIsNotWritten) {
+  std::fill(slab_.begin(), slab_.end(), 77);
+  ASSERT_TRUE(writer_->SwapRows(tables_, 1, 1));
+  ASSERT_TRUE(writer_->CopyRow(tables_, 1, 1));
+  ASSERT_TRUE(writer_->MoveRow(tables_, 1, 1));
+  EXPECT_EQ(writer_->Submit(stream_)->kind, Kind::kSkipped);
+  EXPECT_EQ(*At(*layout_->offset(tables_) + 16), 77) << "nobody ever set it";
+}
+
+TEST_F(StepWriterTest, AnAppendToARowThatWasForgottenBringsTheWholeRow) {
+  int32_t* const row = At(*layout_->offset(tables_));
+  const auto row_is = [&](std::vector<int32_t> values) {
+    EXPECT_EQ(std::vector<int32_t>(row, row + 4), values);
+  };
+  ASSERT_TRUE(writer_->SetRow(tables_, 0, std::vector<int32_t>{1}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  std::fill(row, row + 4, 99);
+  writer_->Invalidate(tables_);
+  ASSERT_TRUE(writer_->AppendToRow(tables_, 0, std::vector<int32_t>{2}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  row_is({1, 2, 0, 0});
+  // Forgotten only when it is submitted: until then the writer has not looked.
+  ASSERT_TRUE(stager_->Copy({DevicePtr(row), 2, 4}, std::vector<int32_t>{99, 99}, stream_));
+  ASSERT_TRUE(writer_->AppendToRow(tables_, 0, std::vector<int32_t>{3}));
+  ASSERT_TRUE(writer_->Submit(stream_));
+  row_is({1, 2, 3, 0});
+  // Between the write and its submit.
+  ASSERT_TRUE(writer_->AppendToRow(tables_, 0, std::vector<int32_t>{4}));
+  std::fill(row, row + 4, 99);
+  writer_->Invalidate();
+  ASSERT_TRUE(writer_->Submit(stream_));
+  row_is({1, 2, 3, 4});
+}
+
+TEST(StepWriterRows, AnAppendLeavesWhatTheGraphWroteAsItIs) {
+  StepLayout::Builder builder;
+  const auto rows = builder.AddRows<int32_t>("rows", 2, 4, {.device_written = true});
+  const StepLayout layout = *std::move(builder).Build();
+  const auto device = HostDevice::Create();
+  const auto stager = *PinnedStager::Create(device, {.slot_bytes = 256});
+  alignas(256) std::array<int32_t, 8> slab{};
+  StepWriter writer = *stager->NewStepWriter(layout, DevicePtr(slab.data()));
+  const Stream stream = device->NewStream();
+  ASSERT_TRUE(writer.SetRow(rows, 0, std::vector<int32_t>{1, 2}));
+  ASSERT_TRUE(writer.Submit(stream));
+  slab[0] = 77;  // the graph
+  ASSERT_TRUE(writer.AppendToRow(rows, 0, std::vector<int32_t>{3}));
+  ASSERT_TRUE(writer.Submit(stream));
+  EXPECT_EQ((std::vector<int32_t>{slab[0], slab[1], slab[2]}), (std::vector<int32_t>{77, 2, 3}));
 }
 
 TEST_F(StepWriterTest, WhatTheSlabHoldsIsKnownUntilAnotherPathWritesIt) {
@@ -216,7 +267,7 @@ TEST_F(StepWriterTest, AnEditMayUseTheWriter) {
   ASSERT_TRUE(edited);
   ASSERT_TRUE(writer_->Submit(stream_));
   EXPECT_EQ(Tokens(), (std::vector<int32_t>{7, 7, 7, 7}));
-  const int32_t* const tables = At(layout_->offset(tables_));
+  const int32_t* const tables = At(*layout_->offset(tables_));
   EXPECT_EQ(tables[0], 2);
   EXPECT_EQ(tables[4], 11);
   EXPECT_EQ(tables[8], 0);

@@ -28,7 +28,7 @@ int main() {
   const auto tables = fields.AddRows<int32_t>("block tables", /*rows=*/4, /*width=*/16, {.pad = 0});
   auto layout = std::move(fields).Build();
   if (!layout) return Fail(layout.error());
-  // The graph is captured with the addresses `slab + layout->offset(token_ids)` and so on.
+  // The graph is captured with the addresses `slab + *layout->offset(token_ids)` and so on.
 
   auto device = h2d::HostDevice::Create();
   h2d::Stream stream = device->NewStream();

@@ -46,23 +46,23 @@ Expected<StepFields> StepFields::For(const StepShape& shape) {
 uint64_t StepFields::OffsetOf(TensorKind kind, size_t graph) const noexcept {
   switch (kind) {
     case TensorKind::kTokenIds:
-      return layout.offset(tokens[graph].token_ids);
+      return *layout.offset(tokens[graph].token_ids);
     case TensorKind::kPositions:
-      return layout.offset(tokens[graph].positions);
+      return *layout.offset(tokens[graph].positions);
     case TensorKind::kSlotMapping:
-      return layout.offset(tokens[graph].slot_mapping);
+      return *layout.offset(tokens[graph].slot_mapping);
     case TensorKind::kQueryStarts:
-      return layout.offset(query_starts);
+      return *layout.offset(query_starts);
     case TensorKind::kSeqLens:
-      return layout.offset(seq_lens);
+      return *layout.offset(seq_lens);
     case TensorKind::kBlockTables:
-      return layout.offset(block_tables);
+      return *layout.offset(block_tables);
     case TensorKind::kSampling:
-      return layout.offset(sampling);
+      return *layout.offset(sampling);
     case TensorKind::kSeeds:
       break;
   }
-  return layout.offset(seeds);
+  return *layout.offset(seeds);
 }
 
 }  // namespace h2d::replay

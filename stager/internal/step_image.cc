@@ -72,6 +72,18 @@ void StepImage::WriteAnew(uint32_t index, ByteSpan asked, const ImageBytes& imag
   Log(index, asked, {asked.begin + elements.begin, asked.begin + elements.end});
 }
 
+void StepImage::AskAgain(uint32_t field, uint64_t row, uint64_t bytes) {
+  const uint32_t index = shapes_[field].first_row + static_cast<uint32_t>(row);
+  Row& at = rows_[index];
+  if (at.device_written) return;
+  const ByteSpan asked{at.offset, at.offset + bytes};
+  asked_bytes_ += bytes;
+  if (bytes == 0 || at.Knows(asked)) return Log(index, asked, {});
+  at.known = Touch(at.known, asked) ? Hull(at.known, asked) : asked;
+  pending_ = true;
+  Log(index, asked, asked);
+}
+
 // What `image` changes of a row that is not known in all of `asked`. Bytes before the known span's
 // start are unknown too, so only a write that starts within it is compared.
 ByteSpan StepImage::Differing(const Row& row, ByteSpan asked,

@@ -75,6 +75,10 @@ class StepImage {
     Log(index, asked, {});
   }
 
+  // As a write of the bytes that the image has at the row's start: they travel if the device may
+  // not hold them. Not in a field that the device writes. REQUIRES: that many were written here.
+  void AskAgain(uint32_t field, uint64_t row, uint64_t bytes);
+
   // A field's bytes as they were last written here; the content of unknown bytes is arbitrary.
   std::span<const std::byte> BytesOf(uint32_t field) const noexcept;
 
