@@ -80,7 +80,7 @@ void AddCopies(Report& report) {
   report.Count("  most of one step", [](const ReplayResult& r) { return r.steps.most_copies; });
   report.Add("bytes that the graphs read",
              [](const ReplayResult& r) { return BytesText(r.steps.verified_bytes); });
-  report.Add("  written by the host",
+  report.Add("  asked for by the host",
              [](const ReplayResult& r) { return BytesText(r.stager.bytes_asked); });
   report.Add("  sent", [](const ReplayResult& r) { return BytesText(r.stager.bytes_sent); });
   report.Add("  saved", [](const ReplayResult& r) {

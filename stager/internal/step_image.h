@@ -104,7 +104,8 @@ class StepImage {
   std::span<const ByteSpan> SpansToSend(uint64_t cover_gap_bytes);
   const std::byte* data() const noexcept { return bytes_.get(); }
 
-  // How many bytes the writes since the last submit were, each write counted.
+  // How many bytes the writes since the last submit were, each write counted, and all that was
+  // asked for again.
   uint64_t asked_bytes() const noexcept { return asked_bytes_; }
 
   // The spans were enqueued: nothing is pending any more, and of fields that the device writes

@@ -145,6 +145,7 @@ class StepRun : public RandomRun {
         break;
       default:
         Keep(slab.writer->SwapRows(tables_, a, b));
+        if (a == b) break;
         std::swap(slab.rows[a], slab.rows[b]);
         RowIs(slab, a, slab.rows[a]);
         RowIs(slab, b, slab.rows[b]);
@@ -154,16 +155,14 @@ class StepRun : public RandomRun {
     }
   }
 
-  // The padding behind the new values travels too when it is not known: for the oracle it is asked.
+  // The row is asked for as a whole: what of it is not known travels, values and padding.
   void Append(Slab& slab, uint64_t row) {
     const auto more = Values<int16_t>(table().row_elements - slab.rows[row].size());
     Keep(slab.writer->AppendToRow(tables_, row, more));
-    const uint64_t count = slab.rows[row].size();
     slab.rows[row].insert(slab.rows[row].end(), more.begin(), more.end());
-    std::vector<int16_t> rest = more;
-    rest.resize(table().row_elements - count, 0);
-    slab.asked.emplace_back(table().offset + row * table().row_bytes() + count * sizeof(int16_t),
-                            BytesOf(rest));
+    std::vector<int16_t> whole = slab.rows[row];
+    whole.resize(table().row_elements, 0);
+    slab.asked.emplace_back(table().offset + row * table().row_bytes(), BytesOf(whole));
   }
 
   void Invalidate(Slab& slab) {

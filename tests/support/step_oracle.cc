@@ -50,8 +50,16 @@ void StepOracle::SetRow(size_t field, uint64_t row, const Bytes& values) {
 
 void StepOracle::AppendToRow(size_t field, uint64_t row, const Bytes& values) {
   uint64_t& count = RowOf(field, row).count;
-  Write(field, row, count, values, /*pad_rest=*/true);
-  count += values.size() / Info(field).element_bytes;
+  const uint64_t added = values.size() / Info(field).element_bytes;
+  if (Info(field).device_written) {
+    Write(field, row, count, values, /*pad_rest=*/true);
+  } else {
+    Bytes whole = RowBytes(field, row);
+    whole.resize(count * Info(field).element_bytes);
+    whole.insert(whole.end(), values.begin(), values.end());
+    Write(field, row, 0, std::move(whole), /*pad_rest=*/true);
+  }
+  count += added;
 }
 
 void StepOracle::CopyRow(size_t field, uint64_t from, uint64_t to) {
@@ -67,6 +75,7 @@ void StepOracle::MoveRow(size_t field, uint64_t from, uint64_t to) {
 }
 
 void StepOracle::SwapRows(size_t field, uint64_t a, uint64_t b) {
+  if (a == b) return;
   const Bytes kept = RowBytes(field, a);
   Write(field, a, 0, RowBytes(field, b), /*pad_rest=*/false);
   Write(field, b, 0, kept, /*pad_rest=*/false);
