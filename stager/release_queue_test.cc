@@ -19,6 +19,7 @@
 #include "h2d/device/fake/host_tasks.h"
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/device/host/host_device.h"
+#include "h2d/stager/staging.h"
 
 namespace h2d {
 namespace {
@@ -143,6 +144,19 @@ TEST_F(ReleaseQueueTest, AFlushMarkIsReachedByItemsOrByBytes) {
   EXPECT_EQ(queue_->stats().flushes, 2U);
   ASSERT_TRUE(Push(b_, 999));  // marks are per stream
   EXPECT_EQ(queue_->stats().flushes, 2U);
+}
+
+// The queue knows of no policy: what is large does not wait for a mark because its caller flushes.
+TEST_F(ReleaseQueueTest, ACallerActsOnThePolicyThatSaysWhatIsReleasedEarly) {
+  const StagingPolicy policy{.flush_above_bytes = 1000};
+  for (const uint64_t bytes : {uint64_t{1000}, uint64_t{1001}}) {
+    ASSERT_TRUE(Push(a_, bytes));
+    if (Staging::Of(bytes, MemoryKind::kPinned, policy).flush_after) {
+      EXPECT_EQ(Flush(a_), FlushOutcome::kFlushed);
+    }
+    fake_->RunUntilIdle();
+    EXPECT_EQ(Poll(), bytes > 1000 ? 2U : 0U) << bytes;
+  }
 }
 
 // The queue that others use waits for the batch before the last whenever it flushes.

@@ -9,12 +9,15 @@
 
 namespace h2d {
 
-// The thresholds of the decision, in bytes. The defaults are those of `KnownGood`.
+// The thresholds of the decision, in bytes. The defaults are those of `KnownGood`. Whoever copies
+// by the decision carries it out: an `Uploader` does `through_pinned`, and flushes whatever the
+// policy says; a `ReleaseQueue` knows of no policy, and its caller acts on `flush_after`.
 struct StagingPolicy {
   // Pageable sources smaller than this pass through pinned memory; from this size on the driver's
   // own path takes them.
   uint64_t pageable_through_pinned_below_bytes = uint64_t{100} << 20;
-  // Sources larger than this are released early.
+  // Sources larger than this are released early. For callers of a `ReleaseQueue`; an uploader does
+  // not read it.
   uint64_t flush_above_bytes = uint64_t{10} << 20;
 
   // The borders that loaders of large models have settled on: 100 MiB and 10 MiB.
@@ -37,8 +40,10 @@ struct Staging {
   // always is, so that its page faults happen on the host and never under the copy; a pinned one
   // never is.
   bool through_pinned = false;
-  // The source is released as soon as it was read, and not with the next batch: it is large, or
-  // holds a mapping open.
+  // The source is to be released as soon as it was read, and not with the next batch: it is large,
+  // or holds a mapping open. For a queue of sources: `if (staging.flush_after)
+  // queue->Flush(stream)` after the push. An uploader flushes each source by itself, or its stream
+  // could not be destroyed once the upload has returned.
   bool flush_after = false;
 
   static constexpr Staging Of(uint64_t bytes, MemoryKind kind,

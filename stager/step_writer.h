@@ -164,10 +164,11 @@ class StepWriter {
   void Invalidate() noexcept;
 
   // Sends what changed since the last submit, in one transfer on `stream`: one copy, or one batch
-  // call of entries when changed spans lie apart (on the legacy default stream, which takes no
-  // batches, one copy each). Nothing changed: no slot is taken and the outcome is `kSkipped`.
-  // `kTrimmed` when less travelled than was set. Waits, and fails, as `PinnedStager::Copy`; after
-  // an error of the device what was set is still to be sent.
+  // call of entries when changed spans lie apart; of more than 64 spans several such calls, and one
+  // copy each on the legacy default stream and where the device has no batch call. Nothing changed:
+  // no slot is taken and the outcome is `kSkipped`. `kTrimmed` when less travelled than was set.
+  // Waits, and fails, as `PinnedStager::Copy`; after an error of the device what was set is still
+  // to be sent.
   [[nodiscard]] Expected<CopyOutcome> Submit(const Stream& stream) {
     return SubmitImage(stream, internal::WaitForSlot::kYes);
   }

@@ -18,7 +18,7 @@ struct UploaderOptions {
   static constexpr uint32_t kMaxChunks = 512;
 
   // Which sources pass through pinned chunks. The others are released as soon as they were read,
-  // whatever their size.
+  // whatever their size and `flush_above_bytes`.
   StagingPolicy policy = StagingPolicy::Pipelined();
 
   // Threads that read sources into chunks beside the calling thread; made by the first upload that

@@ -89,6 +89,8 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   EXPECT_NE(text.find("pieces of 64 KiB, after a pause"), std::string::npos) << text;
   EXPECT_EQ(svg.find("pieces of"), std::string::npos) << "the sweep is no part of the picture";
   EXPECT_NE(json.find("\"pageable_through_pinned_below_bytes\""), std::string::npos);
+  for (const std::string& report : {text, json})
+    EXPECT_EQ(report.find("flush_above_bytes"), std::string::npos) << "no uploader reads it";
   EXPECT_EQ(svg.rfind("</svg>\n"), svg.size() - 7);
 }
 

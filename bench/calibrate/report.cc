@@ -211,8 +211,6 @@ std::string ToText(const std::vector<Series>& series, const UploaderOptions& cho
   text += "options.policy.pageable_through_pinned_below_bytes = " +
           (border == kNoBorder ? "std::numeric_limits<uint64_t>::max()" : std::to_string(border)) +
           ";\n";
-  text += Format("options.policy.flush_above_bytes = %llu;\n",
-                 static_cast<unsigned long long>(chosen.policy.flush_above_bytes));
   text +=
       Format("options.threads = %d;\noptions.chunk_bytes = %llu;\noptions.max_chunks = %d;\n",
              static_cast<int>(chosen.threads), static_cast<unsigned long long>(chosen.chunk_bytes),
@@ -235,8 +233,7 @@ std::string ToJson(std::string_view device, const std::vector<Series>& series,
   nlohmann::ordered_json json;
   json["device"] = device;
   json["policy"] = {
-      {"pageable_through_pinned_below_bytes", chosen.policy.pageable_through_pinned_below_bytes},
-      {"flush_above_bytes", chosen.policy.flush_above_bytes}};
+      {"pageable_through_pinned_below_bytes", chosen.policy.pageable_through_pinned_below_bytes}};
   json["options"] = {{"threads", chosen.threads},
                      {"chunk_bytes", chosen.chunk_bytes},
                      {"min_chunk_bytes", chosen.min_chunk_bytes},

@@ -49,7 +49,6 @@ UploaderOptions UploadRun::DrawOptions() {
   options.awake_for = std::chrono::microseconds(20 * Draw(2));
   options.wait_timeout = std::chrono::milliseconds(with_holds_ ? 1 : 10'000);
   options.policy.pageable_through_pinned_below_bytes = Draw(4) == 0 ? 3 * kChunk : ~uint64_t{0};
-  options.policy.flush_above_bytes = 2 * kChunk;
   return options;
 }
 
@@ -62,7 +61,6 @@ UploaderOptions UploadRun::SmallChunks() {
   options.max_pinned_bytes = 6 * kChunk;
   options.ring_bytes = 100;
   options.policy.pageable_through_pinned_below_bytes = ~uint64_t{0};
-  options.policy.flush_above_bytes = 2 * kChunk;
   return options;
 }
 
