@@ -380,10 +380,11 @@ TEST_F(UploaderTest, AnUploadThatStoppedKeepsNoPartForAStreamThatIsGone) {
   std::stop_source stop;
   UploadControl control;
   control.cancel = stop.get_token();
-  control.progress = [&](const UploadProgress&) { stop.request_stop(); };
+  faulty_->SetHook(CallKind::kCopyAsync, [&](uint64_t) { stop.request_stop(); });
   ExpectFails(uploader_->Upload(NewDestination(pattern_.size()), UploadSource::Memory(pattern_),
                                 gone, control),
               ErrorCode::kUnavailable, true, {"4096 of 40997"});
+  faulty_->SetHook(CallKind::kCopyAsync, {});
   ASSERT_TRUE(fake_->SynchronizeStream(gone));
   ASSERT_TRUE(fake_->DestroyStream(gone));
   ASSERT_TRUE(fake_->Hold(stream_));  // all of it has to fit its part, which is a half again
