@@ -506,6 +506,26 @@ TEST_F(UploaderTest, ProgressMayStartAnUploadOnItsOwnStream) {
   }
 }
 
+// The streams of the outer ones use all chunks, and only their callbacks' callers could record.
+TEST_F(UploaderTest, ProgressMayStartUploadsOnOtherStreamsUntilAllChunksAreInUse) {
+  UploaderOptions options = Small();
+  options.wait_timeout = milliseconds(5);
+  options.max_chunks = 64;
+  Make(options);
+  const Bytes source = Pattern(40 * kChunk);
+  int depth = 0;
+  UploadControl control;
+  control.progress = [&](const UploadProgress&) {
+    if (depth++ > 3) return;
+    const auto ticket = uploader_->Upload(
+        NewDestination(source.size()), UploadSource::Memory(source), fake_->NewStream(), control);
+    EXPECT_TRUE(ticket) << ticket.error().ToString();
+  };
+  const auto ticket = uploader_->Upload(NewDestination(source.size()), UploadSource::Memory(source),
+                                        stream_, control);
+  EXPECT_TRUE(ticket) << ticket.error().ToString();
+}
+
 TEST(UploaderOnHost, ProgressMayStartAnUploadOnItsOwnStream) {
   const auto device = HostDevice::Create();
   const Stream stream = device->NewStream();

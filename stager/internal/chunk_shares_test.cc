@@ -137,11 +137,14 @@ TEST_F(ChunkSharesTest, NoUploadWaitsForAChunkOfItsStreamThatLacksAnEvent) {
     const auto first = shares_->Join(IdOf(a_));
     EXPECT_EQ(TakeAll(*first), 16U);
     std::shared_ptr<ChunkShares::Upload> second;
-    if (!comes_later) second = shares_->Join(IdOf(a_));
+    const auto come = [&] {
+      second = shares_->Join(IdOf(a_));
+      shares_->Record(*second, a_);
+    };
     const uint64_t before = fake_->counters().records;
+    if (!comes_later) come();
     shares_->InFlight(first, a_, /*more=*/true);
-    if (comes_later) second = shares_->Join(IdOf(a_));
-    shares_->Record(*second, a_);
+    if (comes_later) come();
     EXPECT_EQ(fake_->counters().records, before + 1);
     const auto taken = shares_->WaitToTake(*second, 1, std::chrono::milliseconds(5), {});
     EXPECT_TRUE(taken) << taken.error().ToString();
