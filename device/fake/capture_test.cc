@@ -222,12 +222,14 @@ TEST_F(CaptureTest, Rule21AnExchangeToRelaxedMakesTheSameCallsSafeOnEachThread) 
 
 TEST_F(CaptureTest, Rule21NoExchangeHelpsToSynchronizeTheCapturingStreamOrTheDevice) {
   for (const CaptureMode mode : kModes) {
-    for (int call = 0; call < 2; ++call) {
+    const std::vector<std::function<Expected<void>()>> calls = {
+        [&] { return device_->SynchronizeStream(a_); },
+        [&] { return device_->SynchronizeDevice(); },
+    };
+    for (const auto& call : calls) {
       Begin(mode);
       device_->ExchangeCaptureMode(CaptureMode::kRelaxed);
-      const int code =
-          CodeOf(call == 0 ? device_->SynchronizeStream(a_) : device_->SynchronizeDevice());
-      EXPECT_EQ(code, kUnsupported);
+      EXPECT_EQ(CodeOf(call()), kUnsupported);
       device_->ExchangeCaptureMode(CaptureMode::kGlobal);
       EXPECT_EQ(End(), kInvalidated);
     }
@@ -346,14 +348,22 @@ TEST_F(CaptureTest, OnlyTheStreamThatBeganACaptureEndsIt) {
 TEST_F(CaptureTest, Rule25TheLegacyStreamBesideABlockingStreamsCapture) {
   const Stream blocking = device_->NewStream("blocking", StreamFlags::kBlocking);
   const Stream legacy = device_->LegacyStream();
+  const Event event = RecordOn(b_);
   ForEachModeAndThread([&](CaptureMode mode, const OnThread& on_thread) {
     ASSERT_TRUE(device_->BeginCapture(blocking, mode));
     EXPECT_EQ(on_thread([&] { return CodeOf(device_->RawIsCapturing(legacy)); }), kImplicit);
     EXPECT_TRUE(device_->Inspect(legacy)->capturing);  // refused by whoever asks first
     EXPECT_TRUE(device_->EndCapture(blocking));        // and harmless
-    ASSERT_TRUE(device_->BeginCapture(blocking, mode));
-    EXPECT_EQ(on_thread([&] { return CodeOf(Copy(legacy, target_, slot_)); }), kImplicit);
-    EXPECT_EQ(CodeOf(device_->EndCapture(blocking)), kInvalidated);
+    const std::vector<std::function<int()>> work = {
+        [&] { return CodeOf(Copy(legacy, target_, slot_)); },
+        [&] { return CodeOf(device_->WaitEvent(legacy, event)); },
+        [&] { return CodeOf(device_->Launch(legacy, {})); },
+    };
+    for (const auto& call : work) {
+      ASSERT_TRUE(device_->BeginCapture(blocking, mode));
+      EXPECT_EQ(on_thread(call), kImplicit);
+      EXPECT_EQ(CodeOf(device_->EndCapture(blocking)), kInvalidated);
+    }
     EXPECT_EQ(CodeOf(device_->BeginCapture(legacy, mode)), kUnsupported);
     Begin(mode);  // of a non-blocking stream: no concern of the legacy stream
     EXPECT_EQ(on_thread([&] { return CodeOf(device_->RawIsCapturing(legacy)); }), 0);
@@ -479,6 +489,20 @@ TEST_F(CaptureTest, DestroyingACapturingStreamInvalidatesItsCapture) {
   ASSERT_TRUE(device_->WaitEvent(joined, fork));
   ASSERT_TRUE(device_->DestroyStream(joined));
   EXPECT_EQ(End(), kInvalidated);
+}
+
+TEST_F(CaptureTest, DestroyingTheStreamThatBeganACaptureEndsIt) {
+  Event fork = *device_->CreateEvent();
+  const Event outside = RecordOn(b_);
+  const Stream origin = device_->NewStream();
+  ASSERT_TRUE(device_->BeginCapture(origin));
+  ASSERT_TRUE(device_->Record(fork, origin));
+  ASSERT_TRUE(device_->WaitEvent(b_, fork));
+  ASSERT_TRUE(device_->DestroyStream(origin));
+  EXPECT_FALSE(device_->Inspect(b_)->capturing);
+  EXPECT_TRUE(device_->RawQuery(outside));  // which an open capture forbids
+  EXPECT_TRUE(device_->SynchronizeDevice());
+  EXPECT_TRUE(Copy(b_, target_, slot_));
 }
 
 }  // namespace

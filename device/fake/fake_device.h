@@ -31,16 +31,30 @@
 // by what happened to run: a write into a slot is a hazard unless the host *observed* the
 // completion of each copy that reads it (a query or a wait that succeeded, or a wait that such a
 // task handed on through a lock), even if the simulated copy is long complete. hazard.h lists what
-// is reported. Under address sanitizer the sources of copies in flight are poisoned besides
-// (`FakeOptions::poison_sources`): a store that nobody announced dies where it is made.
+// is reported. The verdict is that of each schedule in which streams and tasks get on otherwise,
+// but for one thing: where the calls of two tasks meet in a queue, their order is the run's. That
+// is so for the locks and atomics that tasks take in turn, and for the calls that unordered tasks
+// make on one stream (or on the legacy stream and blocking ones), with one executable graph, or for
+// one block of the pinned cache: an event that one task records stands for the work that another
+// one enqueued before it in this run. Other seeds try the other orders, and the exploration
+// (explore/exploration.h) all of them. Under address sanitizer the sources of copies in flight are
+// poisoned besides (`FakeOptions::poison_sources`): a store that nobody announced dies where it is
+// made.
 //
 // WHAT IS NOT DETECTED. A store into a source that nobody announced by `OnHostAccess` is found by
 // comparing bytes: when the copy completes, when another copy reads the same bytes, when the host
 // observes the completion, and at release. A store of equal bytes, or one that was undone before
 // the next comparison, escapes. Host reads of pinned memory that nobody announced are invisible.
-// Accesses to pageable memory are not tracked. With plain OS threads (no tasks) the host counts as
-// one lane in the order of its calls: races between host threads are thread sanitizer's to find.
-// What the program would have done after another answer is the explorer's to try.
+// Accesses to pageable memory are not tracked. There are no asynchronous copies to the host: what a
+// step answers comes back by `ReadBack`, which waits. A host function that *waits* for another
+// thread (spins on a flag, say) orders what its stream holds behind it only from its end on: work
+// that was enqueued there earlier, and is ordered by that wait alone, is reported. What a host
+// function does after more than 255 releases of locks and atomics counts as done before the last of
+// them. Two records of one event that nothing orders are reported only when a use of it lies
+// between them. A wait for, or a query of, the legacy stream covers the blocking streams' work only
+// as far as work on the legacy stream came after it. With plain OS threads (no tasks) the host
+// counts as one lane in the order of its calls: races between host threads are thread sanitizer's
+// to find. What the program would have done after another answer is the explorer's to try.
 //
 // MEMORY. Operations cost memory while they are in flight; the detector keeps a segment for each
 // byte range told apart and at most 64 MiB of sources to compare; the trace is bounded by its
@@ -212,23 +226,29 @@ class FakeDevice final : public Device {
 
   // --- Device memory
 
+  // These are the test's as much as an engine's, so captures do not judge them, although CUDA names
+  // cudaMalloc among the calls that a capture may prohibit, and a synchronous copy waits like the
+  // waits below, which are judged. Only the capturing stream itself cannot be read back on.
+
   // Zeroed.
   // Addresses are numbers that no host memory has: a host that dereferences one crashes. `name` is
   // what messages call it; "device N" without one. Errors: 0 bytes; the limit.
   Expected<DevicePtr> AllocateDevice(uint64_t bytes, std::string_view name = {});
   // Waits for the whole device first, as the driver's does. `ptr` is what `AllocateDevice`
-  // answered.
+  // answered. A hazard where a task's call that uses the memory is not ordered before the free's.
   Expected<void> FreeDevice(DevicePtr ptr);
   // The test's eye and hand: the bytes as they are now. No order, no hazard, no time.
   Expected<void> Peek(DevicePtr ptr, std::span<std::byte> bytes) const;
   Expected<void> Poke(DevicePtr ptr, std::span<const std::byte> bytes);
-  // Reads in stream order and waits for it: a synchronous copy to the host.
+  // Reads in stream order and waits for it: a synchronous copy to the host. In pinned memory it is
+  // a write by the host.
   Expected<void> ReadBack(DevicePtr ptr, std::span<std::byte> bytes, const Stream& stream);
 
   // --- Streams
 
   Stream NewStream(std::string_view name = {}, StreamFlags flags = StreamFlags::kNonBlocking);
-  // Returns at once; what is queued still runs. The handle goes to the next new stream.
+  // Returns at once; what is queued still runs. The handle goes to the next new stream. A capture
+  // that the stream is part of becomes invalid, and is over when it began on the stream.
   Expected<void> DestroyStream(const Stream& stream);
   Stream LegacyStream() const noexcept;
   Stream PerThreadStream() const noexcept;  // one handle, another stream in each thread

@@ -34,6 +34,7 @@
 namespace h2d {
 namespace {
 
+using testing::FunctionStores;
 using testing::Happened;
 using testing::InterleavingJudge;
 using testing::kObjectBytes;
@@ -175,6 +176,7 @@ class Runner {
   }
 
   uint32_t Do(const Step& s) {
+    if (s.kind == StepKind::kHostFunction) return LaunchFunction(s, streams_[s.stream]);
     if (s.kind < StepKind::kRecord) {
       Access(s, streams_[s.stream]);
       return 0;
@@ -201,12 +203,6 @@ class Runner {
         EXPECT_TRUE(device_->Launch(stream, kernel));
         return;
       }
-      case StepKind::kHostFunction: {
-        const HostAccess access = s.writes ? HostAccess::kWrite : HostAccess::kRead;
-        EXPECT_TRUE(device_->LaunchHostFunc(
-            stream, [this, slot, access] { device_->OnHostAccess(slot, access); }));
-        return;
-      }
       case StepKind::kGraph:
         EXPECT_TRUE(device_->LaunchGraph(graph_.back(), stream));
         return;
@@ -214,6 +210,20 @@ class Runner {
         ReleaseAll();
         EXPECT_TRUE(device_->ReadBack(target, slot, stream));
     }
+  }
+
+  uint32_t LaunchFunction(const Step& s, const Stream& stream) {
+    const uint32_t number = s.stores == FunctionStores::kNothing ? 0 : ++stores_;
+    const auto function = [this, &s, number] {
+      const bool stay = std::exchange(choices_->stay, true);
+      if (s.stores == FunctionStores::kBeforeItsAccess) flags_[s.flag].Store(number);
+      device_->OnHostAccess(slots_[s.slot].bytes().subspan(s.begin, s.end - s.begin),
+                            s.writes ? HostAccess::kWrite : HostAccess::kRead);
+      if (s.stores == FunctionStores::kAfterIt) flags_[s.flag].Store(number);
+      choices_->stay = stay;
+    };
+    EXPECT_TRUE(device_->LaunchHostFunc(stream, function));
+    return number;
   }
 
   uint32_t Synchronise(const Step& s, const Stream& stream) {

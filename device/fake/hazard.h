@@ -15,8 +15,8 @@ enum class HazardKind : uint8_t {
   kReleaseOfSourceInFlight,  // memory is released while a copy may still read it (I1)
   kUnannouncedWrite,         // the source of a copy in flight changed, and nobody announced a write
   kUnorderedAccess,       // two accesses to the same bytes, one of them a write, without an order
-  kUnorderedRecord,       // a query or wait that the event's record does not happen before
-  kUseOfDestroyedHandle,  // a stream, an event or a graph that was destroyed
+  kUnorderedRecord,       // a query or wait of an event, and a record of it: either may come first
+  kUseOfDestroyedHandle,  // a stream or an event that was destroyed
   kUseOfReleasedMemory,   // device or pinned memory that was freed
   kUndeclaredAccess,      // a simulated kernel touches bytes that it did not declare
   kCallFromHostFunction,  // an API call from inside a host function or a kernel

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,6 +167,31 @@ TEST_F(HazardsTest, OnlyTheBytesThatACopyReadsAreInFlight) {
   const Hazard hazard = TheHazard(HazardKind::kWriteToSourceInFlight);
   EXPECT_EQ(hazard.second.offset, 15U);
   EXPECT_EQ(hazard.second.bytes, 1U);
+}
+
+TEST_F(HazardsTest, ABufferEndsWhereItsOwnBytesDoWhateverItsBlockHolds) {
+  constexpr uint64_t kOwn = 100;
+  const auto pinned_bytes = [&](const PinnedBuffer& buffer, uint64_t begin, uint64_t bytes) {
+    return std::span<std::byte>(buffer.bytes().data() + begin, bytes);
+  };
+  for (const bool from_the_cache : {false, true}) {
+    if (from_the_cache) {
+      ASSERT_TRUE(device_->AllocatePinned(2 * PinnedBuffer::kAlignment));  // and released
+    }
+    const PinnedBuffer buffer = *device_->AllocatePinned(kOwn);
+    EXPECT_TRUE(device_->CopyAsync(target_, pinned_bytes(buffer, 0, kOwn), a_));
+    const Expected<void> beyond =
+        device_->CopyAsync(target_, pinned_bytes(buffer, 0, kOwn + 1), a_);
+    ASSERT_FALSE(beyond);
+    EXPECT_EQ(beyond.error().code, ErrorCode::kInvalidArgument);
+    ASSERT_TRUE(device_->SynchronizeStream(a_));
+    ASSERT_TRUE(device_->CopyAsync(target_, pinned_bytes(buffer, 0, kOwn), a_));
+    device_->OnHostAccess(pinned_bytes(buffer, kOwn, kOwn), HostAccess::kWrite);
+    ExpectNoHazard();
+    device_->OnHostAccess(pinned_bytes(buffer, kOwn - 1, kOwn), HostAccess::kWrite);
+    EXPECT_EQ(TheHazard(HazardKind::kWriteToSourceInFlight).second.bytes, 1U);
+    ASSERT_TRUE(device_->SynchronizeStream(a_));
+  }
 }
 
 TEST_F(HazardsTest, AHostReadOfASourceInFlightIsNone) {

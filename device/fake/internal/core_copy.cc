@@ -67,7 +67,7 @@ Expected<Core::SourcePlace> Core::FindSource(std::span<const std::byte> source,
   }
   const MemoryRef memory = block->Ref(source.data(), source.size());
   const std::string& name = names_.Of(memory);
-  if (memory.offset + source.size() > block->bytes) {
+  if (memory.offset + source.size() > block->used) {
     return MakeError(ErrorCode::kInvalidArgument,
                      "The source of " + std::to_string(source.size()) + " bytes at offset " +
                          std::to_string(memory.offset) + " ends outside '" + name + "'.",

@@ -228,6 +228,7 @@ Expected<void> Core::WaitEvent(const Stream& stream, const Event& event) {
   const Expected<EventRecord*> record = FindEvent(event, *caller, OpKind::kStreamWait);
   if (!record) return Unexpected(record.error());
   SimStream& target = **found;
+  if (Expected<void> ok = ImplicitCapture(target, true); !ok) return ok;
   bool captured = false;
   Expected<void> in_capture = WaitInCapture(target, **record, captured);
   if (!in_capture || captured) return in_capture;

@@ -115,14 +115,15 @@ void Core::OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noe
   if (callback == nullptr && caller.scheduler != nullptr) caller.scheduler->Point();
   const Lock lock = LockUnlessInKernel();
   PinnedBlock* block = pinned_memory_.Find(bytes.data());
-  if (block == nullptr) return;
+  if (block == nullptr || !block->Holds(bytes.data())) return;
   // It is announced, and judged below: no matter for a sanitizer.
-  if (!block->cached) UnpoisonBytes(bytes.data(), bytes.size());
+  const uint64_t room = static_cast<uint64_t>(block->data.get() + block->used - bytes.data());
+  const uint64_t size = std::min<uint64_t>(bytes.size(), room);
+  if (!block->cached) UnpoisonBytes(bytes.data(), size);
   if (callback != nullptr) caller.lane = callback->lane;
   const bool writes = access == HostAccess::kWrite;
   OperationInfo info = NewCall(caller, writes ? OpKind::kHostWrite : OpKind::kHostRead);
-  const uint64_t room = static_cast<uint64_t>(block->data.get() + block->bytes - bytes.data());
-  const MemoryRef memory = block->Ref(bytes.data(), std::min<uint64_t>(bytes.size(), room));
+  const MemoryRef memory = block->Ref(bytes.data(), size);
   (writes ? info.destination : info.source) = memory;
   Note(TracePhase::kCall, info);
   if (callback != nullptr && detector_.enabled() && !block->cached) {

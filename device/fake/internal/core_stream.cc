@@ -61,7 +61,11 @@ Expected<void> Core::DestroyStream(const Stream& stream) {
   if (target.kind != StreamKind::kOrdinary) {
     return InvalidArgument("A default stream cannot be destroyed.");
   }
-  if (target.capture != nullptr) Invalidate(*target.capture);
+  if (target.capture != nullptr) {
+    Invalidate(*target.capture);
+    // Without its origin nobody could end it, and it would forbid calls for ever.
+    if (target.capture->branches.front().stream == &target) TakeCapture(*target.capture);
+  }
   target.destroyed = true;
   slots_[target.slot] = nullptr;
   free_slots_.push_back(target.slot);

@@ -75,6 +75,7 @@ Expected<PinnedBlock*> PinnedMemory::Allocate(uint64_t bytes, Names& names, bool
       cache_.erase(found);
       cached_bytes_ -= block.bytes;
       block.cached = false;
+      block.used = bytes;
       UnpoisonBytes(block.data.get(), block.bytes);
       std::memset(block.data.get(), kJunk, block.bytes);
       return &block;
@@ -98,6 +99,7 @@ Expected<PinnedBlock*> PinnedMemory::Allocate(uint64_t bytes, Names& names, bool
   block->data = std::move(data);
   std::memset(block->data.get(), kJunk, *size);
   block->bytes = *size;
+  block->used = bytes;
   block->id = next_id_++;
   names.pinned.push_back(NameOr({}, "pinned ", block->id));
   bytes_ += *size;

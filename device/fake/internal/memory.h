@@ -73,12 +73,14 @@ class DeviceMemory {
 struct PinnedBlock {
   AlignedBytes data;
   uint64_t bytes = 0;  // what the driver gave; at least what was asked
+  uint64_t used = 0;   // what its present or last owner asked: the rest is nobody's
   uint32_t id = 0;
   bool cached = false;  // nobody's
   Shadow shadow;
   std::vector<AccessRef> watched;  // its source reads whose bytes are kept, and some that were
   Clock released;  // what happened before its release: acquired by whoever gets it next
 
+  bool Holds(const std::byte* at) const noexcept { return at < data.get() + used; }
   MemoryRef Ref(const std::byte* at, uint64_t size) const noexcept {
     return {MemorySpaceKind::kPinned, id, static_cast<uint64_t>(at - data.get()), size};
   }

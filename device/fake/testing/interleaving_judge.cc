@@ -13,10 +13,10 @@ size_t NodesOfStep(const Program& program, const Step& step) {
       return 3 + 2 * program.graph.size();
     case StepKind::kCopy:
     case StepKind::kReadBack:
+    case StepKind::kHostFunction:
     case StepKind::kWaitAny:
       return 3;
     case StepKind::kKernel:
-    case StepKind::kHostFunction:
     case StepKind::kRecord:
     case StepKind::kWait:
     case StepKind::kSynchronize:
@@ -94,7 +94,7 @@ void InterleavingJudge::Add(const Happened& what) {
   if (what.step == nullptr) return EndRun();
   const int call = Call(what.task);
   if (what.step->kind < StepKind::kRecord) {
-    AddAccess(*what.step, what.task, call);
+    AddAccess(what, call);
   } else {
     AddSynchronisation(what, call);
   }
@@ -105,7 +105,8 @@ void InterleavingJudge::EndRun() {
   last_call_ = {end, end};
 }
 
-void InterleavingJudge::AddAccess(const Step& s, uint32_t task, int call) {
+void InterleavingJudge::AddAccess(const Happened& what, int call) {
+  const Step& s = *what.step;
   const uint32_t target = kObjects + s.target;
   switch (s.kind) {
     case StepKind::kFill:
@@ -119,17 +120,30 @@ void InterleavingJudge::AddAccess(const Step& s, uint32_t task, int call) {
       At(Work(s.stream, call)).accesses = {{target, s.begin, s.end, s.writes}};
       break;
     case StepKind::kHostFunction:
-      At(Work(s.stream, call)).accesses = {{s.slot, s.begin, s.end, s.writes, true}};
+      AddFunction(what, call);
       break;
     case StepKind::kGraph:
       AddGraph(s, call);
       break;
     case StepKind::kReadBack:
-      AddReadBack(s, task, call);
+      AddReadBack(s, what.task, call);
       break;
     default:
       break;
   }
+}
+
+void InterleavingJudge::AddFunction(const Happened& what, int call) {
+  const Step& s = *what.step;
+  if (s.stores == FunctionStores::kBeforeItsAccess) AddStore(what.answer, Work(s.stream, call));
+  const int work = Work(s.stream, call);
+  At(work).accesses = {{s.slot, s.begin, s.end, s.writes, true}};
+  if (s.stores == FunctionStores::kAfterIt) AddStore(what.answer, Work(s.stream, call));
+}
+
+void InterleavingJudge::AddStore(uint32_t number, int node) {
+  stores_.resize(std::max<size_t>(stores_.size(), number + 1), kNone);
+  stores_[number] = node;
 }
 
 // The source is read at any time from the call to the copy's end; only what a host function writes
@@ -202,8 +216,7 @@ void InterleavingJudge::AddSynchronisation(const Happened& what, int call) {
       At(call).needs |= Bit(last_work_[0]) | Bit(last_work_[1]);
       break;
     case StepKind::kStore:
-      stores_.resize(std::max<size_t>(stores_.size(), what.answer + 1), kNone);
-      stores_[what.answer] = call;
+      AddStore(what.answer, call);
       break;
     case StepKind::kLoad:
       At(call).needs |= Bit(stores_[what.answer]);

@@ -23,8 +23,8 @@ namespace h2d::testing {
 struct Happened {
   const Step* step = nullptr;  // null: the run ended, and all of its tasks were joined
   uint32_t task = 0;
-  // A query: 1 for complete; a wait for any: its index; a store: its number, from 1; a load: that
-  // of the store that it saw.
+  // A query: 1 for complete; a wait for any: its index; a store, also of a host function: its
+  // number, from 1; a load: that of the store that it saw.
   uint32_t answer = 0;
 };
 
@@ -88,7 +88,9 @@ class InterleavingJudge {
   int Call(uint32_t task, uint64_t needs = 0);
   int Work(uint32_t stream, int call);
   void Add(const Happened& what);
-  void AddAccess(const Step& step, uint32_t task, int call);
+  void AddAccess(const Happened& what, int call);
+  void AddFunction(const Happened& what, int call);
+  void AddStore(uint32_t number, int node);
   void AddSynchronisation(const Happened& what, int call);
   void AddWaitAny(const Happened& what, int call);
   void AddGraph(const Step& step, int call);

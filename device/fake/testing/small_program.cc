@@ -27,12 +27,16 @@ constexpr std::array<const char*, kStepKinds> kKindNames = {"fill",
                                                             "store",
                                                             "load"};
 
+constexpr std::array<const char*, 3> kStoreNames = {"", " (stores, then touches)",
+                                                    " (touches, then stores)"};
+
 std::string Text(const Step& s) {
   return std::string(kKindNames[static_cast<size_t>(s.kind)]) + (s.writes ? " (writes)" : "") +
-         " stream " + std::to_string(s.stream) + " event " + std::to_string(s.event) + " slot " +
-         std::to_string(s.slot) + " target " + std::to_string(s.target) + " [" +
-         std::to_string(s.begin) + "," + std::to_string(s.end) + ") flag " +
-         std::to_string(s.flag) + (s.late ? " late" : "") + (s.hold ? " hold" : "") + "\n";
+         kStoreNames[static_cast<size_t>(s.stores)] + " stream " + std::to_string(s.stream) +
+         " event " + std::to_string(s.event) + " slot " + std::to_string(s.slot) + " target " +
+         std::to_string(s.target) + " [" + std::to_string(s.begin) + "," + std::to_string(s.end) +
+         ") flag " + std::to_string(s.flag) + (s.late ? " late" : "") + (s.hold ? " hold" : "") +
+         "\n";
 }
 
 Step DrawStep(Random& random, StepKind kind, uint32_t streams) {
@@ -88,9 +92,27 @@ Task DrawPattern(Random& random, const Program& program, uint32_t streams, size_
   return pattern;
 }
 
+// A host function that touches a slot and stores into a flag, and a task that may see the flag.
+Task DrawFunctionPattern(Random& random, size_t& handed_on_at) {
+  Step step = DrawStep(random, StepKind::kHostFunction, 1);
+  step.stores = static_cast<FunctionStores>(1 + random.Below(2));
+  step.late = true;  // the query only lets the stream get on
+  step.hold = false;
+  Task pattern;
+  for (const StepKind kind :
+       {StepKind::kHostFunction, StepKind::kQueryStream, StepKind::kLoad, StepKind::kFill}) {
+    step.kind = kind;
+    pattern.push_back(step);
+  }
+  handed_on_at = 1;
+  return pattern;
+}
+
 void AppendPattern(Random& random, Program& program, uint32_t streams) {
   size_t handed_on_at = 0;
-  const Task pattern = DrawPattern(random, program, streams, handed_on_at);
+  const bool functions = program.tasks() == 2 && program.runs.size() == 1 && random.Below(3) == 0;
+  const Task pattern = functions ? DrawFunctionPattern(random, handed_on_at)
+                                 : DrawPattern(random, program, streams, handed_on_at);
   if (program.steps() + pattern.size() > kMaxSteps) return;
   Run& run = program.runs[random.Below(static_cast<uint32_t>(program.runs.size()))];
   const auto middle = pattern.begin() + static_cast<std::ptrdiff_t>(handed_on_at);
@@ -102,10 +124,14 @@ void InsertStep(Random& random, Program& program, uint32_t streams) {
   auto kind = static_cast<StepKind>(random.Below(kStepKinds));
   // A read back by one task waits, and lets the other go on in its midst.
   if (kind == StepKind::kReadBack && program.tasks() == 2) kind = StepKind::kHostRead;
+  Step step = DrawStep(random, kind, streams);
+  // Locks and atomics are edges between the tasks of one run.
+  if (kind == StepKind::kHostFunction && program.tasks() == 2 && program.runs.size() == 1) {
+    step.stores = static_cast<FunctionStores>(random.Below(3));
+  }
   Run& run = program.runs[random.Below(static_cast<uint32_t>(program.runs.size()))];
   Task& task = run[random.Below(static_cast<uint32_t>(run.size()))];
-  task.insert(task.begin() + random.Below(static_cast<uint32_t>(task.size()) + 1),
-              DrawStep(random, kind, streams));
+  task.insert(task.begin() + random.Below(static_cast<uint32_t>(task.size()) + 1), step);
 }
 
 void DrawGraph(Random& random, Program& program, bool forked) {

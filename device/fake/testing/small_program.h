@@ -36,6 +36,9 @@ enum class StepKind : uint8_t {
 };
 inline constexpr uint32_t kStepKinds = 17;
 
+// Whether a host function also stores into a flag, which hands on what it did until then.
+enum class FunctionStores : uint8_t { kNothing, kBeforeItsAccess, kAfterIt };
+
 struct Step {
   StepKind kind = StepKind::kFill;
   uint32_t stream = 0;
@@ -46,8 +49,9 @@ struct Step {
   uint64_t begin = 0;  // bytes of the slot and of the target
   uint64_t end = kObjectBytes;
   bool writes = false;  // a kernel or a host function
-  bool late = false;    // a query answers that the event is pending
-  bool hold = false;    // the stream is held before the step, or released when it was held
+  FunctionStores stores = FunctionStores::kNothing;
+  bool late = false;  // a query answers that the event is pending
+  bool hold = false;  // the stream is held before the step, or released when it was held
 };
 using Task = std::vector<Step>;
 using Run = std::vector<Task>;  // tasks that nothing orders but what they do
