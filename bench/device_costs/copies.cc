@@ -1,5 +1,6 @@
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -107,10 +108,28 @@ class Rings {
   OriginalRing original_;
 };
 
+// Ones at a multiple of 64 bytes, as the mirror's own bytes lie: comparing two that lie differently
+// within 32 bytes takes two fifths longer, and where a vector lies is chance.
+class AlignedOnes {
+ public:
+  explicit AlignedOnes(uint64_t bytes) : room_(bytes / 4 + 16, 1), count_(bytes / 4) {}
+
+  std::span<const int32_t> values() const {
+    const auto address = reinterpret_cast<uintptr_t>(room_.data());
+    return {room_.data() + (64 - address % 64) % 64 / 4, count_};
+  }
+
+ private:
+  std::vector<int32_t> room_;
+  uint64_t count_;
+};
+
 // While a mirror lives, plain copies look whether they overlap it: after `CompareRings`.
 void CompareHits(Setting& s, uint64_t bytes) {
-  const std::vector<int32_t> values(bytes / 4, 1);
-  const std::vector<int32_t> held = values;
+  const AlignedOnes ones(bytes);
+  const AlignedOnes other_ones(bytes);
+  const std::span<const int32_t> values = ones.values();
+  const std::span<const int32_t> held = other_ones.values();
   const std::shared_ptr<PinnedStager> stager = StagerOf(s, bytes, 8, 64);
   H2DMirror mirror = Must(stager->NewMirror({DevicePtr(s.There(0)), bytes / 4, 4}));
   Must(stager->Copy(mirror, values, *s.stream));

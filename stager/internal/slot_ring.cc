@@ -66,12 +66,12 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot) {
 
 // Looks for completions, then grows.
 Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused) {
+  LookAhead(bytes);
   for (;;) {
     std::optional<Growth> growth;
     bool has_slot = false;
     {
       MutexLock lock(mutex_);
-      if (in_use_ >= look_at_) LookAhead(bytes);
       swept_ = Swept::kEnough;
       Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
       if (!taken) return taken;

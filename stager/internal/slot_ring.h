@@ -187,6 +187,21 @@ class SlotRing {
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
   };
 
+  // Events that one call of the device looks at, the youngest first.
+  struct Questions {
+    std::array<const Event*, 16> events;
+    std::array<uint32_t, 16> slots;
+    std::array<uint32_t, 16> behind;  // how many in flight are older
+    size_t count = 0;
+
+    void Add(uint32_t older, uint32_t slot, const Event& event) noexcept {
+      behind[count] = older;
+      slots[count] = slot;
+      events[count++] = &event;
+    }
+    std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
+  };
+
   // How a slot's event was recorded.
   struct Recorded {
     StreamId stream = 0;
@@ -230,8 +245,10 @@ class SlotRing {
     *slot = {index, {taken.memory, bytes}};
     return true;
   }
-  void LookAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
+  static uint32_t LooksEvery(uint64_t bytes);
+  void LookAhead(uint64_t bytes);
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  uint32_t MissingEvents() const H2D_REQUIRES(mutex_);
   bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
   bool Refit(Slot& slot, uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -244,6 +261,9 @@ class SlotRing {
   void CommitSlab(PinnedBuffer memory) H2D_REQUIRES(mutex_);
 
   Expected<SlotRef> WaitForSlot(uint64_t bytes);
+  Questions QuestionsFor(const StreamList& list) const H2D_REQUIRES(mutex_);
+  void RememberReach(StreamId stream, const Questions& questions, std::optional<size_t> complete)
+      H2D_REQUIRES(mutex_);
   Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
   std::span<const StreamId> StreamsFrom(std::span<StreamId> room) const H2D_REQUIRES(mutex_);
   uint32_t Complete(uint32_t index) H2D_REQUIRES(mutex_);  // answers how many it freed

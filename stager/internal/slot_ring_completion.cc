@@ -17,7 +17,7 @@ constexpr uint32_t kWorthASweep = 16;
 // What a ring writes to between two looks for completions should stay in a core's caches; fewer
 // slots than so many would not be worth the question.
 constexpr uint64_t kBytesBetweenLooks = uint64_t{256} << 10;
-constexpr uint64_t kFewestBetweenLooks = 8;
+constexpr uint32_t kFewestBetweenLooks = 8;
 
 }  // namespace
 
@@ -33,53 +33,82 @@ std::span<const StreamId> SlotRing::StreamsFrom(std::span<StreamId> room) const 
   return room.first(count);
 }
 
-// One call of the device that looks at the slot `reach` behind the oldest (at most in the middle of
-// the list), then half way to the oldest, down to it. Answers whether anything was freed: nothing
-// means that the oldest is pending.
-Expected<bool> SlotRing::Sweep(StreamId stream) {
-  StreamList* const list = FindList(stream);
-  if (list == nullptr) return false;
+// What one call of the device asks of a stream: the slot `reach` behind the oldest (at most in the
+// middle of the list), then half way to the oldest, down to it.
+SlotRing::Questions SlotRing::QuestionsFor(const StreamList& list) const {
+  Questions questions;
   std::array<uint32_t, StagerOptions::kMaxSlots> recorded;
-  const size_t most = std::min(list->reach, list->count / 2) + size_t{1};
+  const size_t most = std::min(list.reach, list.count / 2) + size_t{1};
   size_t count = 0;
-  for (uint32_t i = list->oldest; i != kNone && count < most; i = slots_[i].next) {
+  for (uint32_t i = list.oldest; i != kNone && count < most; i = slots_[i].next) {
     if (slots_[i].state == State::kInFlight) recorded[count++] = i;
   }
-  if (count == 0) return false;
-
-  std::array<const Event*, 16> asked;
-  std::array<uint32_t, 16> at;  // in `recorded`
-  size_t asks = 0;
+  if (count == 0) return questions;
   for (uint32_t next = static_cast<uint32_t>(count) - 1;; next /= 2) {
-    at[asks] = next;
-    asked[asks++] = &*slots_[recorded[next]].event;
-    if (next == 0) break;
+    questions.Add(next, recorded[next], *slots_[recorded[next]].event);
+    if (next == 0) return questions;
   }
-  const auto complete = device_.WaitAny({asked.data(), asks}, WaitBounds{});
+}
+
+// How far the next sweep of the stream asks first. Complete as far as was asked: further.
+void SlotRing::RememberReach(StreamId stream, const Questions& questions,
+                             std::optional<size_t> complete) {
+  StreamList* const list = FindList(stream);
+  if (list == nullptr) return;
+  list->reach = !complete        ? 0
+                : *complete == 0 ? 2 * questions.behind[0] + 1
+                                 : questions.behind[*complete];
+}
+
+// Answers whether anything was freed: nothing means that the oldest is pending.
+Expected<bool> SlotRing::Sweep(StreamId stream) {
+  const StreamList* const list = FindList(stream);
+  if (list == nullptr) return false;
+  const Questions questions = QuestionsFor(*list);
+  if (questions.count == 0) return false;
+  const auto complete = device_.WaitAny(questions.view(), WaitBounds{});
   if (!complete) return Unexpected(complete.error());
-  if (!*complete) {
-    list->reach = 0;
-    return false;
-  }
-  // Complete as far as was asked: further the next time.
-  list->reach = **complete == 0 ? 2 * at[0] + 1 : at[**complete];
-  const uint32_t freed = Complete(recorded[at[**complete]]);
+  RememberReach(stream, questions, *complete);
+  if (!*complete) return false;
+  const uint32_t freed = Complete(questions.slots[**complete]);
   if (freed < kWorthASweep) swept_ = **complete == 0 ? Swept::kFew : Swept::kFewBehind;
   return true;
 }
 
+// After how many more slots in use a caller looks again.
+uint32_t SlotRing::LooksEvery(uint64_t bytes) {
+  const uint64_t slots = kBytesBetweenLooks / std::max<uint64_t>(1, bytes);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(slots, kFewestBetweenLooks, kLookEvery));
+}
+
 // Looks once for completions before the ring runs out of slots, on the stream with the most of
-// them. Nobody needs the answer yet, so an error is left to whoever does.
+// them. Nobody needs the answer yet: so the question, which takes the driver longer than any other
+// section lasts, is asked outside the lock, and an error is left to whoever does.
 void SlotRing::LookAhead(uint64_t bytes) {
-  const auto longest =
-      std::max_element(streams_.begin(), streams_.end(),
-                       [](const StreamList& a, const StreamList& b) { return a.count < b.count; });
-  if (longest != streams_.end() && longest->count >= kFewestBetweenLooks) {
-    static_cast<void>(Sweep(longest->id));
+  Questions questions;
+  StreamId stream = 0;
+  {
+    MutexLock lock(mutex_);
+    if (in_use_ < look_at_) return;
+    look_at_ = in_use_ + LooksEvery(bytes);
+    const auto longest = std::max_element(
+        streams_.begin(), streams_.end(),
+        [](const StreamList& a, const StreamList& b) { return a.count < b.count; });
+    if (longest == streams_.end() || longest->count < kFewestBetweenLooks) return;
+    stream = longest->id;
+    questions = QuestionsFor(*longest);
+    for (size_t i = 0; i < questions.count; ++i) ++slots_[questions.slots[i]].pins;
   }
-  look_at_ = in_use_ + static_cast<uint32_t>(
-                           std::clamp<uint64_t>(kBytesBetweenLooks / std::max<uint64_t>(1, bytes),
-                                                kFewestBetweenLooks, kLookEvery));
+  if (questions.count == 0) return;
+  const auto complete = device_.WaitAny(questions.view(), WaitBounds{});
+  MutexLock lock(mutex_);
+  if (complete) RememberReach(stream, questions, *complete);
+  const uint32_t seen = complete && *complete ? questions.slots[**complete] : kNone;
+  // A pinned slot is not recycled: in flight, it still is the copy that was asked about. Unpinned
+  // before they are freed, slots keep their memory.
+  const bool frees = seen != kNone && slots_[seen].state == State::kInFlight;
+  for (size_t i = 0; i < questions.count; ++i) Unpin(questions.slots[i]);
+  if (frees) Complete(seen);
 }
 
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {

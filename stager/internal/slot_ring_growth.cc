@@ -47,11 +47,18 @@ Expected<void> SlotRing::Prepare() {
 std::optional<SlotRing::Growth> SlotRing::PlanGrowth(uint64_t bytes) {
   Growth growth;
   if (in_use_ >= options_.max_slots) return std::nullopt;
-  growth.events = free_.empty() ? 1 : 0;
-  if (growth.events > 0 && events_made_ == slots_.size()) return std::nullopt;
+  if (free_.empty() && events_made_ == slots_.size()) return std::nullopt;
+  growth.events = free_.empty() ? MissingEvents() : 0;
   if (bytes > 0 && !arena_.Fits(bytes) && !MakeRoomForSlab(bytes, growth)) return std::nullopt;
   reserved_bytes_ += growth.slab_bytes;
   return growth;
+}
+
+// One more slot, or all of the spare events when the first is needed: a ring that is as large as it
+// may be makes them once and then allocates nothing.
+uint32_t SlotRing::MissingEvents() const {
+  const auto spare = static_cast<uint32_t>(slots_.size()) - events_made_;
+  return events_made_ < options_.max_slots ? 1 : spare;
 }
 
 // Whether more slots of `bytes` bytes would be worth their memory, by the last sweep.
