@@ -51,7 +51,9 @@ ChunkedUpload::ChunkedUpload(const UploadTools& tools, const SourceReader& reade
       stream_(stream),
       control_(control),
       chunk_bytes_(ChunkBytesOf(reader.bytes(), tools.options)),
-      piece_bytes_(std::max(tools.options.piece_bytes, chunk_bytes_ / kPiecesOfAChunk + 1)),
+      piece_bytes_(reader.by_many_threads()
+                       ? chunk_bytes_
+                       : std::max(tools.options.piece_bytes, chunk_bytes_ / kPiecesOfAChunk + 1)),
       share_(tools.shares.Join(id)) {}
 
 ChunkedUpload::~ChunkedUpload() {

@@ -35,7 +35,7 @@ uint32_t CoresForThreads() {
 }  // namespace
 
 FillPool::FillPool(uint32_t threads, std::chrono::nanoseconds look_for) noexcept
-    : threads_wanted_(threads), look_for_(look_for) {
+    : threads_wanted_(std::min(threads, CoresForThreads())), look_for_(look_for) {
   sem_init(&sleep_, 0, 0);
 }
 
@@ -58,10 +58,9 @@ void* FillPool::Main(void* pool) {
 
 // As many as the system gives. Not `std::thread`, which can only throw when the system has no more.
 void FillPool::StartThreads() {
-  const uint32_t threads = std::min(threads_wanted_, CoresForThreads());
-  threads_.reserve(threads);
+  threads_.reserve(threads_wanted_);
   pthread_t thread = {};
-  while (threads_.size() < threads &&
+  while (threads_.size() < threads_wanted_ &&
          pthread_create(&thread, nullptr, &FillPool::Main, this) == 0) {
     threads_.push_back(thread);
   }
@@ -126,7 +125,7 @@ bool FillPool::ClaimFor(FillJob& job, Piece* piece) {
   auto at = queue_.end();
   if (job.claimed < job.pieces) {
     at = std::find(queue_.begin(), queue_.end(), &job);
-  } else {
+  } else if (!job.reader->by_many_threads()) {
     at = std::find_if(queue_.begin(), queue_.end(),
                       [&](const FillJob* other) { return other->reader == job.reader; });
   }

@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <span>
 #include <string>
@@ -59,6 +61,35 @@ TEST(FillPool, ReadsAllOfASourceWithAnyNumberOfThreads) {
       }
     }
   }
+}
+
+// Of a source that many threads read, whoever finishes a job keeps to it.
+TEST(FillPool, ReadsAllOfASourceThatManyThreadsRead) {
+  constexpr uint64_t kJob = uint64_t{1} << 20;
+  void* const zeros = mmap(nullptr, SourceReader::kManyBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(zeros, MAP_FAILED);
+  const Bytes pattern = Pattern(4 * kJob);
+  std::memcpy(zeros, pattern.data(), pattern.size());
+  const UploadSource memory = UploadSource::Memory(
+      std::span(static_cast<const std::byte*>(zeros), SourceReader::kManyBytes));
+  SourceReader reader(memory);
+  reader.PrepareFor(SourceReader::kManyThreads - 1);
+  EXPECT_FALSE(reader.by_many_threads());
+  reader.PrepareFor(SourceReader::kManyThreads);
+  EXPECT_TRUE(reader.by_many_threads());
+  for (const uint32_t threads : {0U, 1U, 4U}) {
+    FillPool pool(threads, microseconds(0));
+    Bytes into(pattern.size());
+    std::deque<FillJob> jobs;
+    for (uint64_t at = 0; at < into.size(); at += kJob) {
+      jobs.emplace_back(reader, at, std::span(into).subspan(at, kJob), kJob);
+      pool.Submit(jobs.back(), /*wake=*/true);
+    }
+    for (FillJob& job : jobs) pool.Finish(job);
+    EXPECT_TRUE(into == pattern) << threads << " threads";
+  }
+  munmap(zeros, SourceReader::kManyBytes);
 }
 
 // Threads that sleep in between, and callers that outnumber them.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -52,7 +53,11 @@ Expected<void> SourceReader::Check() const {
 
 Expected<void> SourceReader::Read(uint64_t at, std::span<std::byte> into) const {
   if (is_file_) return ReadFile(at, into);
-  StreamingCopy(into.data(), memory_.data() + at, into.size());
+  if (by_many_threads_) {
+    std::memcpy(into.data(), memory_.data() + at, into.size());
+  } else {
+    StreamingCopy(into.data(), memory_.data() + at, into.size());
+  }
   return {};
 }
 

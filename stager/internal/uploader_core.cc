@@ -118,7 +118,8 @@ Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, Uplo
   }
   if (auto fits = CheckDestination(destination, source.bytes()); !fits) return ErrorOf(fits);
   if (source.bytes() == 0) return UploadTicket(read_);
-  const SourceReader reader(source);
+  SourceReader reader(source);
+  reader.PrepareFor(pool_.threads());
   if (auto readable = reader.Check(); !readable) return ErrorOf(readable);
   auto status = device_->Inspect(stream);
   if (!status) return ErrorOf(status);
