@@ -32,7 +32,7 @@ struct UploaderOptions {
   uint64_t min_chunk_bytes = uint64_t{256} << 10;
 
   // A chunk is read in pieces of this size, each by whichever thread comes first; as a whole where
-  // four threads or more read a source of 128 MiB or more.
+  // four threads or more read a source of 512 MiB or more.
   uint64_t piece_bytes = uint64_t{256} << 10;
 
   // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,

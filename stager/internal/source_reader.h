@@ -16,7 +16,7 @@ namespace h2d::internal {
 class SourceReader {
  public:
   // A source of so many bytes keeps so many threads busy until memory is what limits them.
-  static constexpr uint64_t kManyBytes = uint64_t{128} << 20;
+  static constexpr uint64_t kManyBytes = uint64_t{512} << 20;
   static constexpr uint32_t kManyThreads = 4;
 
   explicit SourceReader(const UploadSource& source) noexcept
