@@ -2,8 +2,12 @@
 // is needed to see it again.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <string_view>
 
+#include "h2d/tests/minimal_failures/listing_text.h"
 #include "h2d/tests/minimal_failures/minimal_failure.h"
 #include "h2d/tests/support/fake_harness.h"
 #include "h2d/tests/support/plan.h"
@@ -24,7 +28,21 @@ RunResult RunToken(std::string_view token, Flaw flaw) {
   return RunPlan(plan, *MakeFakeHarness(plan, {.keep_trace = true}), LittleStagerWith(flaw));
 }
 
-TEST(MinimalFailures, AreShortAndReplayFromTheirTokens) {
+std::string ContentOf(const char* path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+// The document is what `listing` prints: its introduction here, its sections below.
+TEST(MinimalFailures, AreIntroducedByTheDocument) {
+  EXPECT_EQ(ContentOf("docs/minimal_failures.md").rfind(ListingIntroduction(), 0), 0U);
+}
+
+TEST(MinimalFailures, AreShortShownInTheDocumentAndReplayFromTheirTokens) {
+  const std::string document = ContentOf("docs/minimal_failures.md");
   // With few plans (a sanitizer's build) one in eight.
   const uint32_t step = RunsFromEnvironment(1000) < 1000 ? 8 : 1;
   for (uint32_t i = 1; i < kFlaws; i += step) {
@@ -33,6 +51,9 @@ TEST(MinimalFailures, AreShortAndReplayFromTheirTokens) {
     const auto found = FindMinimalFailure(flaw);
     ASSERT_TRUE(found.has_value());
     EXPECT_LE(found->plan.ops.size(), kAtAGlance) << PlanToString(found->plan);
+    EXPECT_NE(document.find(ListingOf(flaw, found)), std::string::npos)
+        << "bazel run //tests/minimal_failures:listing prints\n"
+        << ListingOf(flaw, found);
     const RunResult again = RunToken(found->token, flaw);
     EXPECT_FALSE(again.ok());
     EXPECT_EQ(again.failure, found->result.failure);

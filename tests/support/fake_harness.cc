@@ -1,7 +1,9 @@
 #include "h2d/tests/support/fake_harness.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/fake/host_tasks.h"
@@ -43,8 +45,10 @@ class FakeHarness final : public PlanHarness {
   FakeHarness(const Plan& plan, const FakeHarnessOptions& options)
       : sites_(SitesOf(plan)),
         choices_(std::make_shared<PlanChoices>(plan)),
-        fake_(
-            FakeDevice::Create(OptionsOf(options, choices_, sites_, IsConfidential(plan, sites_)))),
+        answers_(options.keep_trace ? std::make_shared<RecordingChoices>(choices_) : nullptr),
+        fake_(FakeDevice::Create(
+            OptionsOf(options, answers_ ? std::shared_ptr<ChoiceSource>(answers_) : choices_,
+                      sites_, IsConfidential(plan, sites_)))),
         faulty_(FaultyDevice::Create(fake_)) {}
 
   std::shared_ptr<Device> device() override { return faulty_; }
@@ -132,12 +136,30 @@ class FakeHarness final : public PlanHarness {
     const FakeCounters counters = fake_->counters();
     return counters.pinned_bytes - counters.pinned_cached_bytes;
   }
-  std::string Timeline() const override { return fake_->Timeline(); }
+  std::string Timeline() const override { return Answers() + fake_->Timeline(); }
   uint64_t TraceHash() const override { return fake_->TraceHash(); }
 
  private:
+  // What an unkind device answered, which the bytes of a plan do not tell a person.
+  std::string Answers() const {
+    constexpr int kMostLines = 40;
+    std::string text;
+    int lines = 0;
+    for (const auto& [point, n, answer] : answers_ ? answers_->choices() : kNoChoices) {
+      if (answer == 0) continue;
+      if (lines++ == kMostLines) return text + "  ...\n";
+      text += "  operation " + std::to_string(point.operation) + ", " +
+              std::string(ToString(point.site)) + ": answer = " + std::to_string(answer) +
+              " of 0 to " + std::to_string(n - 1) + "\n";
+    }
+    return text;
+  }
+
+  inline static const std::vector<RecordingChoices::Choice> kNoChoices;
+
   const ChoiceSites sites_;
   std::shared_ptr<PlanChoices> choices_;
+  std::shared_ptr<RecordingChoices> answers_;  // null unless the trace is kept
   std::shared_ptr<FakeDevice> fake_;
   std::shared_ptr<FaultyDevice> faulty_;
 };
