@@ -79,8 +79,9 @@ class Ring {
 // `operations/s` counts what was enqueued on streams: copies, records and stream waits. The calls
 // that announce a write or wait on the host come on top and are not counted. `streams` and `copies`
 // are how many are in flight at once, with as many records and waits beside them. More of them
-// leave the processor's caches (1 to 2.5 kB each): up to there the time of an operation grows, from
-// there on not.
+// leave the processor's caches (1 to 2.5 kB each), so that an operation takes longer: without the
+// detector 0.2 us with 640 copies in flight, 0.5 with 10,240 and 1 with 40,960. Over time nothing
+// grows.
 void Operations(benchmark::State& state, FakeOptions options, bool adversaries) {
   if (adversaries) options.choices = std::make_shared<HashChoices>(1);
   const std::shared_ptr<FakeDevice> device = FakeDevice::Create(options);
