@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "h2d/bench/calibrate/cores.h"
 #include "h2d/bench/calibrate/sources.h"
 #include "h2d/bench/calibrate/variants.h"
+#include "h2d/bench/cores.h"
 #include "h2d/stager/uploader.h"
 
 namespace h2d::calibrate {
@@ -57,9 +57,9 @@ class Measuring {
   using Source = std::function<UploadSource(uint64_t bytes)>;
 
   void FindNearCores() {
-    all_cores_ = AllowedCores();
+    all_cores_ = bench::AllowedCores();
     if (!options_.near_cores) return;
-    near_cores_ = NearCores(all_cores_, [&] {
+    near_cores_ = bench::NearCores(all_cores_, [&] {
       double least = 1;
       for (int loop = 0; loop < 20; ++loop)
         least = std::min(least, SecondsOf([&] { return Copy(sources_.pinned().first(256)); }));
@@ -211,7 +211,7 @@ class Measuring {
 
   // All of `all` that go that far, one run each, then the next.
   void TakeTurns(std::vector<Contender>& all, uint64_t bytes) {
-    KeepTo(near_cores_);
+    bench::KeepTo(near_cores_);
     const uint32_t runs = options_.repeats * (bytes <= kCheapBytes ? kMoreRuns : 1) + kWarmUps;
     for (Contender& contender : all) contender.seconds.clear();
     for (uint32_t run = 0; run < runs && !failed_; ++run) {
@@ -227,7 +227,7 @@ class Measuring {
         if (run >= kWarmUps) contender.seconds.push_back(seconds);
       }
     }
-    KeepTo(all_cores_);
+    bench::KeepTo(all_cores_);
     if (failed_) return;
     for (Contender& contender : all) {
       std::vector<double>& seconds = contender.seconds;

@@ -23,6 +23,11 @@ void PlanRun::ReadBuffer(Target& target, size_t index, const StreamUse& use) {
   if (!Required(buffer.OrderRead(harness_.callers_device(), use), "ordering a read")) return;
   Snapshot snapshot{
       .what = target.name, .seen = std::make_shared<Bytes>(), .allowed = buffer.model().Images()};
+  ReadLater(buffer, use, std::move(snapshot));
+}
+
+// REQUIRES: the read is ordered.
+void PlanRun::ReadLater(Buffer& buffer, const StreamUse& use, Snapshot snapshot) {
   if (!Required(harness_.LaunchRead(use.stream(), buffer.guarded(), buffer.guarded_bytes(),
                                     snapshot.seen),
                 "launching a kernel that reads")) {

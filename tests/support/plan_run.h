@@ -131,6 +131,8 @@ class PlanRun {
   void Acquire(const PlanOp& op, size_t task);
   void Submit(const PlanOp& op, size_t task);
   void Drop(const PlanOp& op, size_t task);
+  // A kernel reads the buffer, which the snapshot is compared with at the end.
+  void ReadLater(Buffer& buffer, const StreamUse& use, Snapshot snapshot);
   void PlainCall(Target& target, const StreamUse& use, const CallValues& values, bool wait,
                  const CopyCall& call);
   void MirroredCall(Target& target, const StreamUse& use, const CallValues& values, bool wait,

@@ -189,13 +189,7 @@ void PlanRun::ReadSlab(Slab& slab, const StreamUse& use) {
   Buffer& buffer = slab.buffer;
   if (!Required(buffer.OrderRead(harness_.callers_device(), use), "ordering a read")) return;
   Snapshot snapshot{.what = "a slab", .seen = std::make_shared<Bytes>(), .content = slab.content};
-  if (!Required(harness_.LaunchRead(use.stream(), buffer.guarded(), buffer.guarded_bytes(),
-                                    snapshot.seen),
-                "launching a kernel that reads")) {
-    return;
-  }
-  snapshots_.push_back(std::move(snapshot));
-  buffer.AddReader(MarkAfterCall(use));
+  ReadLater(buffer, use, std::move(snapshot));
 }
 
 // What was set and not sent can be sent now; then the slab holds what was asked, all of it.

@@ -1,11 +1,11 @@
 // On which cores the calling thread runs.
-#ifndef H2D_BENCH_CALIBRATE_CORES_H_
-#define H2D_BENCH_CALIBRATE_CORES_H_
+#ifndef H2D_BENCH_CORES_H_
+#define H2D_BENCH_CORES_H_
 
 #include <functional>
 #include <vector>
 
-namespace h2d::calibrate {
+namespace h2d::bench {
 
 // The cores that the calling thread may use; none where the system does not say.
 std::vector<int> AllowedCores();
@@ -19,6 +19,6 @@ void KeepTo(const std::vector<int>& cores);
 // driver's calls take 1.6 times as long (measured on an H200 host).
 std::vector<int> NearCores(const std::vector<int>& cores, const std::function<double()>& seconds);
 
-}  // namespace h2d::calibrate
+}  // namespace h2d::bench
 
-#endif  // H2D_BENCH_CALIBRATE_CORES_H_
+#endif  // H2D_BENCH_CORES_H_

@@ -1,11 +1,11 @@
-#include "h2d/bench/calibrate/cores.h"
+#include "h2d/bench/cores.h"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace h2d::calibrate {
+namespace h2d::bench {
 namespace {
 
 constexpr double kNear = 1.25;  // times the fastest
@@ -47,4 +47,4 @@ std::vector<int> NearCores(const std::vector<int>& cores, const std::function<do
   return near;
 }
 
-}  // namespace h2d::calibrate
+}  // namespace h2d::bench
