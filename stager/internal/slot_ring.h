@@ -185,6 +185,7 @@ class SlotRing {
     size_t count = 0;
 
     std::span<const Event* const> view() const noexcept { return {events.data(), count}; }
+    std::span<const uint32_t> pinned() const noexcept { return {slots.data(), count}; }
   };
 
   // Events that one call of the device looks at, the youngest first.
@@ -307,7 +308,9 @@ class SlotRing {
   void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);
   Unexpected NothingCanBecomeFree(uint64_t bytes) const H2D_REQUIRES(mutex_);
-  void EndWait(const WaitSet& set, std::optional<size_t> complete) H2D_REQUIRES(mutex_);
+  // Ends a look at the events of slots that were pinned for it.
+  void EndLook(std::span<const uint32_t> pinned, std::optional<size_t> complete)
+      H2D_REQUIRES(mutex_);
   // Before slots are freed, because until then their number only grows.
   void CountMostInUse() H2D_REQUIRES(mutex_) {
     stats_.slots_in_use_most = std::max(stats_.slots_in_use_most, in_use_);

@@ -103,12 +103,7 @@ void SlotRing::LookAhead(uint64_t bytes) {
   const auto complete = device_.WaitAny(questions.view(), WaitBounds{});
   MutexLock lock(mutex_);
   if (complete) RememberReach(stream, questions, *complete);
-  const uint32_t seen = complete && *complete ? questions.slots[**complete] : kNone;
-  // A pinned slot is not recycled: in flight, it still is the copy that was asked about. Unpinned
-  // before they are freed, slots keep their memory.
-  const bool frees = seen != kNone && slots_[seen].state == State::kInFlight;
-  for (size_t i = 0; i < questions.count; ++i) Unpin(questions.slots[i]);
-  if (frees) Complete(seen);
+  EndLook({questions.slots.data(), questions.count}, complete ? *complete : std::nullopt);
 }
 
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
@@ -219,12 +214,13 @@ void SlotRing::PinAllInFlight(WaitSet& set) {
   }
 }
 
-void SlotRing::EndWait(const WaitSet& set, std::optional<size_t> complete) {
-  // A pinned slot is not recycled: in flight, it still is the copy that was waited for.
-  if (complete && slots_[set.slots[*complete]].state == State::kInFlight) {
-    Complete(set.slots[*complete]);
-  }
-  for (size_t i = 0; i < set.count; ++i) Unpin(set.slots[i]);
+// A pinned slot is not recycled: in flight, it still is the copy that was asked about. Unpinned
+// before they are freed, slots keep their memory.
+void SlotRing::EndLook(std::span<const uint32_t> pinned, std::optional<size_t> complete) {
+  const uint32_t seen = complete ? pinned[*complete] : kNone;
+  const bool frees = seen != kNone && slots_[seen].state == State::kInFlight;
+  for (const uint32_t slot : pinned) Unpin(slot);
+  if (frees) Complete(seen);
 }
 
 Expected<SlotRef> SlotRing::WaitAndTake(uint64_t bytes) {
@@ -261,7 +257,7 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
     auto complete = device_.WaitAny(set.view(), {left, &wakeup_, epoch});
     {
       MutexLock lock(mutex_);
-      EndWait(set, complete ? *complete : std::nullopt);
+      EndLook(set.pinned(), complete ? *complete : std::nullopt);
     }
     if (!complete) return ErrorOf(complete);
     if (*complete) refused.reset();
@@ -294,7 +290,7 @@ void SlotRing::Drain() noexcept {
     // nothing left to wait for answers with an error.
     const auto complete = device_.WaitAny(set.view(), {.timeout = std::chrono::nanoseconds::max()});
     MutexLock lock(mutex_);
-    EndWait(set, complete ? *complete : std::nullopt);
+    EndLook(set.pinned(), complete ? *complete : std::nullopt);
     if (!complete) return;
   }
   for (;;) {

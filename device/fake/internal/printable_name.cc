@@ -1,5 +1,6 @@
 #include "h2d/device/fake/internal/printable_name.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace h2d::fake_internal {
@@ -20,10 +21,9 @@ constexpr Form FormOf(unsigned char first) {
   return {};
 }
 
-}  // namespace
-
-size_t Utf8Length(std::string_view text) noexcept {
-  if (text.empty()) return 0;
+// How many bytes the character takes that `text` begins with; 0 where it begins with none: a byte
+// out of place, an overlong form, a surrogate, a character cut off.
+size_t Utf8Length(std::string_view text) {
   const Form form = FormOf(static_cast<unsigned char>(text[0]));
   if (form.bytes == 0 || text.size() < form.bytes) return 0;
   uint32_t value = form.value;
@@ -35,6 +35,8 @@ size_t Utf8Length(std::string_view text) noexcept {
   const bool surrogate = value >= 0xd800 && value < 0xe000;
   return value < form.least || value > 0x10ffff || surrogate ? 0 : form.bytes;
 }
+
+}  // namespace
 
 std::string PrintableName(std::string_view name) {
   std::string shown;
