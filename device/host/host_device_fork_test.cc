@@ -1,32 +1,20 @@
 // In a forked child calls fail and destructors do nothing (I9). The child answers with its exit
 // status: the number of the first check that failed, or 0.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <optional>
 
 #include "h2d/device/host/host_device.h"
+#include "h2d/device/testing/child_process.h"
 
 namespace h2d {
 namespace {
 
-// Runs `in_child` in a forked child and answers its exit status, or -1 when it did not exit.
-int StatusOfChild(const std::function<int()>& in_child) {
-  const pid_t child = fork();
-  if (child == 0) _exit(in_child());
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-template <class T>
-bool IsRefused(const Expected<T>& result) {
-  return !result && result.error().code == ErrorCode::kFailedPrecondition;
-}
+using testing::IsRefused;
+using testing::StatusOfChild;
 
 TEST(HostDeviceFork, EveryCallOfAnInheritedDeviceFailsInTheChild) {
   const std::shared_ptr<HostDevice> device = HostDevice::Create();

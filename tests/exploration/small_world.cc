@@ -14,27 +14,17 @@
 #include "h2d/device/fake/explore/watched_tasks.h"
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/faulty/faulty_device.h"
+#include "h2d/tests/exploration/images.h"
 #include "h2d/tests/support/region_model.h"
 
 namespace h2d::testing {
 namespace {
-
-constexpr uint32_t kElements = 4;
-constexpr uint64_t kImageBytes = kElements * sizeof(uint32_t);
-using Image = std::array<uint32_t, kElements>;
-constexpr std::array<Image, 3> kImages = {Image{1, 2, 3, 4}, {1, 9, 3, 4}, {5, 6, 7, 8}};
 
 struct PlannedCopy {
   uint32_t stream = 0;
   uint32_t mirror = 0;
   uint32_t image = 0;
 };
-
-HostImage ViewOf(const Image& image) {
-  return {.values = reinterpret_cast<const std::byte*>(image.data()),
-          .count = kElements,
-          .element_bytes = sizeof(uint32_t)};
-}
 
 Bytes BytesOf(const Image& image) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(image.data());

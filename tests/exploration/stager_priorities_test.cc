@@ -15,24 +15,13 @@
 #include "h2d/device/fake/explore/search.h"
 #include "h2d/device/fake/fake_device.h"
 #include "h2d/device/fake/host_tasks.h"
+#include "h2d/tests/exploration/images.h"
 #include "h2d/tests/support/real_stager.h"
 #include "h2d/tests/support/stager_under_test.h"
 #include "h2d/tests/wrong_stagers/little_stager.h"
 
 namespace h2d::testing {
 namespace {
-
-constexpr uint32_t kElements = 4;
-constexpr uint64_t kImageBytes = kElements * sizeof(uint32_t);
-using Image = std::array<uint32_t, kElements>;
-// The first two differ in one element, so that copies are trimmed.
-constexpr std::array<Image, 3> kImages = {Image{1, 2, 3, 4}, {1, 9, 3, 4}, {5, 6, 7, 8}};
-
-HostImage ViewOf(const Image& image) {
-  return {.values = reinterpret_cast<const std::byte*>(image.data()),
-          .count = kElements,
-          .element_bytes = sizeof(uint32_t)};
-}
 
 constexpr uint32_t kTasks = 3;
 constexpr uint32_t kCopies = 6;  // of each task

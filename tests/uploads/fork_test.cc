@@ -2,11 +2,9 @@
 // does nothing (I9); also when the fork came while the library held its locks. The child answers
 // with its exit status: the number of the first check that failed, or 0.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,29 +12,15 @@
 
 #include "h2d/device/faulty/faulty_device.h"
 #include "h2d/device/host/host_device.h"
+#include "h2d/device/testing/child_process.h"
 #include "h2d/stager/release_queue.h"
 #include "h2d/stager/uploader.h"
 
 namespace h2d {
 namespace {
 
-constexpr unsigned kDeadlockSeconds = 20;
-
-int StatusOfChild(const std::function<int()>& in_child) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(kDeadlockSeconds);  // a lock that nobody gives back ends the child, and the test fails
-    _exit(in_child());
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-template <class T>
-bool IsRefused(const Expected<T>& result) {
-  return !result && result.error().code == ErrorCode::kFailedPrecondition;
-}
+using testing::IsRefused;
+using testing::StatusOfChild;
 
 class UploadsFork : public ::testing::Test {
  protected:
