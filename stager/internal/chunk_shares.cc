@@ -1,30 +1,17 @@
 #include "h2d/stager/internal/chunk_shares.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
 namespace h2d::internal {
-namespace {
-
-// An event for each chunk, and no limit of its own: the chunks are limited.
-ReleaseQueueOptions EachByItself() {
-  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  ReleaseQueueOptions options;
-  options.flush_items = 1;
-  options.flush_bytes = kNoLimit;
-  options.max_items = kNoLimit;
-  options.max_bytes = kNoLimit;
-  return options;
-}
-
-}  // namespace
 
 ChunkShares::ChunkShares(std::shared_ptr<Device> device, uint32_t max_chunks)
     : device_(device),
       max_chunks_(max_chunks),
-      tracker_(std::move(device), EachByItself(), ReleaseCore::OnFailedRecord::kLetGo) {}
+      // An event for each chunk, and no limit of its own: the chunks are limited.
+      tracker_(std::move(device), ReleaseCore::Unlimited(/*flush_items=*/1),
+               ReleaseCore::OnFailedRecord::kLetGo) {}
 
 std::shared_ptr<ChunkShares::Upload> ChunkShares::Join(StreamId stream) {
   auto upload = std::make_shared<Upload>(Upload{.stream = stream});

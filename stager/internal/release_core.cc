@@ -8,6 +8,14 @@
 
 namespace h2d::internal {
 
+ReleaseQueueOptions ReleaseCore::Unlimited(uint64_t flush_items) noexcept {
+  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  ReleaseQueueOptions options;
+  options.flush_items = flush_items;
+  options.flush_bytes = options.max_items = options.max_bytes = kNoLimit;
+  return options;
+}
+
 ReleaseCore::ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
                          OnFailedRecord on_failed_record)
     : device_(std::move(device)), options_(options), on_failed_record_(on_failed_record) {

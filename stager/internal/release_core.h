@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -47,6 +48,10 @@ class ReleaseCore {
     kKeepForItsStream,  // kept until a call names their stream, which may be gone; else leaked
     kLetGo,             // let go: they are no memory that the device reads
   };
+
+  // For what is limited elsewhere: only a flush mark of so many items.
+  static ReleaseQueueOptions Unlimited(
+      uint64_t flush_items = std::numeric_limits<uint64_t>::max()) noexcept;
 
   ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
               OnFailedRecord on_failed_record = OnFailedRecord::kKeep);

@@ -1,7 +1,6 @@
 #include "h2d/stager/internal/small_slots.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace h2d::internal {
@@ -10,21 +9,14 @@ namespace {
 // So many are made before the device is asked which came back.
 constexpr uint32_t kMadeUnasked = 4;
 
-ReleaseQueueOptions NoLimits() {
-  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  ReleaseQueueOptions options;
-  options.flush_items = options.flush_bytes = kNoLimit;
-  options.max_items = options.max_bytes = kNoLimit;
-  return options;
-}
-
 }  // namespace
 
 SmallSlots::SmallSlots(std::shared_ptr<Device> device, uint64_t slot_bytes, uint32_t max_slots)
     : device_(device),
       slot_bytes_(slot_bytes),
       max_slots_(max_slots),
-      tracker_(std::move(device), NoLimits(), ReleaseCore::OnFailedRecord::kKeepForItsStream) {
+      tracker_(std::move(device), ReleaseCore::Unlimited(),
+               ReleaseCore::OnFailedRecord::kKeepForItsStream) {
   free_.reserve(max_slots);
 }
 
