@@ -27,13 +27,14 @@ struct UploaderOptions {
 
   // The largest chunk, and the smallest that a source is divided into. Between the two it is a
   // quarter of the source up to 1 MiB, and a sixteenth beyond, so that copies of what was read run
-  // beside the reading of the rest.
-  uint64_t chunk_bytes = uint64_t{4} << 20;
+  // beside the reading of the rest. Of a file from 128 MiB on that four threads or more read, the
+  // largest is 4 MiB.
+  uint64_t chunk_bytes = uint64_t{8} << 20;
   uint64_t min_chunk_bytes = uint64_t{256} << 10;
 
-  // A chunk is read in pieces of this size, each by whichever thread comes first; as a whole where
-  // four threads or more read a source of 512 MiB or more.
-  uint64_t piece_bytes = uint64_t{256} << 10;
+  // A chunk is read in pieces of this size, each by whichever thread comes first; one of a file in
+  // quarters, when they are larger, up to 1 MiB.
+  uint64_t piece_bytes = uint64_t{128} << 10;
 
   // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,
   // and who is awake still.
@@ -44,8 +45,9 @@ struct UploaderOptions {
 
   // How many chunks may be held or in flight at once, over all uploads; fewer when they would not
   // fit `max_pinned_bytes`. They are divided among the streams in use and one more, and a stream's
-  // among its uploads.
-  uint32_t max_chunks = 32;
+  // among its uploads. An upload from 128 MiB on by four threads or more uses no more of them than
+  // 32 MiB, or four: more would leave the processor's caches between one use and the next.
+  uint32_t max_chunks = 24;
 
   // How many bytes of pinned memory the uploader may own at once.
   uint64_t max_pinned_bytes = uint64_t{256} << 20;

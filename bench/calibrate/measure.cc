@@ -23,8 +23,6 @@ constexpr uint64_t kCheapBytes = 4 * kMiB;
 constexpr uint32_t kMoreRuns = 5;
 // Sources up to this size are read once before each run: they are as warm for one as for another.
 constexpr uint64_t kWarmBytes = 16 * kMiB;
-// Beyond this size a run before the one that is measured changes nothing.
-constexpr uint64_t kMostPrimedBytes = 64 * kMiB;
 constexpr uint64_t kMostSweepBytes = 64 * kMiB;
 constexpr uint32_t kWarmUps = 2;  // the first allocate what the others use
 
@@ -221,8 +219,7 @@ class Measuring {
         if (bytes > contender.most_bytes) continue;
         Pause();
         if (bytes <= kWarmBytes) Touch(bytes);
-        if (contender.in_a_row && bytes <= kMostPrimedBytes)
-          static_cast<void>(SecondsOf([&] { return contender.once(bytes); }));
+        if (contender.in_a_row) static_cast<void>(SecondsOf([&] { return contender.once(bytes); }));
         const double seconds = SecondsOf([&] { return contender.once(bytes); });
         if (run >= kWarmUps) contender.seconds.push_back(seconds);
       }

@@ -40,13 +40,13 @@ struct MeasureOptions {
 //   "pageable, uploader"  through an uploader with the options given
 //   "pageable, ring"      through one pinned slot, by the calling thread
 //   "pageable, pipeline"  through chunks alone: with each number of threads and size of chunk at
-//   the
-//                         largest size, and with the best of them at every size
+//                         the largest size, and with the best of them at every size
 //   "file, driver"        one copy from a mapping of a file in the page cache
 //   "file, uploader"      the file by its descriptor, through an uploader
 // At each size the ways take turns, so that what they are compared by is of one time. Each makes
-// one run unmeasured, unless the source is large, so that what is measured is one run of several in
-// a row; driver and uploader are measured "after a pause", too, when the uploader's threads sleep.
+// one run unmeasured, so that what is measured is one run of several in a row; driver and uploader
+// are measured "after a pause", too, when the uploader's threads sleep and the caches hold what
+// other ways left there.
 // `told` hears what is measured next.
 Expected<std::vector<Series>> Measure(load_file::TargetDevice& target,
                                       const MeasureOptions& options,

@@ -13,8 +13,8 @@ ChunkShares::ChunkShares(std::shared_ptr<Device> device, uint32_t max_chunks)
       tracker_(std::move(device), ReleaseCore::Unlimited(/*flush_items=*/1),
                ReleaseCore::OnFailedRecord::kLetGo) {}
 
-std::shared_ptr<ChunkShares::Upload> ChunkShares::Join(StreamId stream) {
-  auto upload = std::make_shared<Upload>(Upload{.stream = stream});
+std::shared_ptr<ChunkShares::Upload> ChunkShares::Join(StreamId stream, uint32_t most) {
+  auto upload = std::make_shared<Upload>(Upload{.stream = stream, .most = most});
   MutexLock lock(mutex_);
   ++streams_[stream].uploads;
   return upload;
@@ -39,7 +39,7 @@ bool ChunkShares::Take(Upload& upload) {
   StreamUse& use = streams_[upload.stream];
   const auto streams = static_cast<uint32_t>(streams_.size());
   const uint32_t of_stream = std::max(max_chunks_ / (streams + 1), 1U);
-  const uint32_t of_upload = std::max(of_stream / use.uploads, 1U);
+  const uint32_t of_upload = std::max(std::min(of_stream / use.uploads, upload.most), 1U);
   upload.part = of_upload;
   if (in_use_ >= max_chunks_ || use.in_use >= of_stream || upload.in_use >= of_upload) return false;
   ++in_use_;

@@ -35,10 +35,11 @@ class ChunkShares {
   // One upload's part, between `Join` and `Leave`; its chunks in flight may outlast it.
   struct Upload {
     StreamId stream = 0;
+    uint32_t most = 0;    // chunks that it wants at once, whatever its part is
     uint32_t in_use = 0;  // guarded by the mutex of the shares
     uint32_t part = 1;    // the same: how many it may use, as far as is known
   };
-  std::shared_ptr<Upload> Join(StreamId stream);
+  std::shared_ptr<Upload> Join(StreamId stream, uint32_t most = ~uint32_t{0});
   void Leave(const std::shared_ptr<Upload>& upload) noexcept;
 
   // Whether the upload may use another chunk, which counts from then on. Asks the device what is

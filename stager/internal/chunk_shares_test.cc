@@ -60,6 +60,19 @@ TEST_F(ChunkSharesTest, UploadsOfOneStreamDivideItsPart) {
   for (const auto& upload : {first, second}) Leave(upload);
 }
 
+TEST_F(ChunkSharesTest, AnUploadGetsNoMoreThanItWants) {
+  const auto modest = shares_->Join(1, 3);
+  EXPECT_EQ(TakeAll(*modest), 3U);
+  const auto other = shares_->Join(1);
+  EXPECT_EQ(TakeAll(*other), 3U) << "half of the stream's part";
+  shares_->GiveBack(*modest);
+  EXPECT_EQ(TakeAll(*modest), 1U);
+  for (const auto& upload : {modest, other}) Leave(upload);
+  const auto none = shares_->Join(1, 0);
+  EXPECT_EQ(TakeAll(*none), 1U) << "one at least, or it would wait for ever";
+  Leave(none);
+}
+
 TEST_F(ChunkSharesTest, ManyUploadsGetOneChunkEach) {
   std::vector<std::shared_ptr<ChunkShares::Upload>> uploads;
   for (StreamId id = 1; id <= 20; ++id) uploads.push_back(shares_->Join(id));

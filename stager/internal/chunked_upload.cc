@@ -5,34 +5,14 @@
 #include <span>
 #include <string>
 
-#include "h2d/device/checked_size.h"
-
 namespace h2d::internal {
 namespace {
 
-// A source has so many chunks at least, or the copies of them would not run beside the reading, and
-// no more as long as they are small: each enqueueing costs the calling thread 2 to 6 us (16 MiB by
-// one thread took 1.12 ms in chunks of 1 MiB and 1.43 in chunks of 256 KiB, on an H200 host).
-constexpr uint64_t kLeastChunksOfASource = 4;
-constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
-// The copy of the last chunk is all that is not hidden behind the reading: of a large source it is
-// to be no more than this part.
-constexpr uint64_t kChunksOfALargeSource = 16;
-// Sizes of chunks are multiples of it, so that chunks start where copies like to start.
-constexpr uint64_t kChunkUnitBytes = 4096;
-// At most; pieces are counted in 32 bits.
-constexpr uint64_t kPiecesOfAChunk = uint64_t{1} << 16;
-
+// From this size on the copy of a chunk takes so long that an event of its own is not felt.
+constexpr uint64_t kEventBytes = uint64_t{1} << 20;
 Unexpected Stopped() { return Unavailable("The upload was told to stop."); }
 
 }  // namespace
-
-uint64_t ChunkBytesOf(uint64_t bytes, const UploaderOptions& options) noexcept {
-  const uint64_t small = std::min((bytes - 1) / kLeastChunksOfASource + 1, kSmallChunkBytes);
-  const uint64_t part = std::max(small, (bytes - 1) / kChunksOfALargeSource + 1);
-  return std::clamp(RoundedUp(part, kChunkUnitBytes).value_or(bytes), options.min_chunk_bytes,
-                    options.chunk_bytes);
-}
 
 Unexpected UploadError(const Error& error, uint64_t done, uint64_t total, bool touched) {
   Error result = error;
@@ -50,11 +30,8 @@ ChunkedUpload::ChunkedUpload(const UploadTools& tools, const SourceReader& reade
       to_(to),
       stream_(stream),
       control_(control),
-      chunk_bytes_(ChunkBytesOf(reader.bytes(), tools.options)),
-      piece_bytes_(reader.by_many_threads()
-                       ? chunk_bytes_
-                       : std::max(tools.options.piece_bytes, chunk_bytes_ / kPiecesOfAChunk + 1)),
-      share_(tools.shares.Join(id)) {}
+      division_(SourceDivision::Of(reader, tools.options)),
+      share_(tools.shares.Join(id, division_.most_chunks)) {}
 
 ChunkedUpload::~ChunkedUpload() {
   DropAll();
@@ -84,11 +61,11 @@ Expected<void> ChunkedUpload::RunChunks() {
   while (enqueued_ < reader_.bytes()) {
     if (control_.cancel.stop_requested()) return Stopped();
     if (handed_out_ < reader_.bytes()) {
-      const uint64_t bytes = std::min(chunk_bytes_, reader_.bytes() - handed_out_);
+      const uint64_t bytes = std::min(division_.chunk_bytes, reader_.bytes() - handed_out_);
       auto lease = TakeChunk(bytes);
       if (!lease) return ErrorOf(lease);
       if (*lease) {
-        filling_.emplace_back(std::move(**lease), reader_, handed_out_, piece_bytes_);
+        filling_.emplace_back(std::move(**lease), reader_, handed_out_, division_.piece_bytes);
         tools_.pool.Submit(filling_.back().job, wakes);
         handed_out_ += bytes;
         continue;
@@ -167,7 +144,8 @@ Expected<void> ChunkedUpload::Enqueue(Chunk& chunk) {
     tools_.shares.GiveBack(*share_);
   } else {
     touched_ = true;
-    tools_.shares.InFlight(share_, stream_, sent && enqueued_ + bytes < reader_.bytes());
+    const bool more = sent && enqueued_ + bytes < reader_.bytes();
+    tools_.shares.InFlight(share_, stream_, more && bytes < kEventBytes);
   }
   if (!sent) return ErrorOf(sent);
   enqueued_ += bytes;

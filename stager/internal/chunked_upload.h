@@ -11,6 +11,7 @@
 #include "h2d/device/device.h"
 #include "h2d/stager/internal/chunk_shares.h"
 #include "h2d/stager/internal/fill_pool.h"
+#include "h2d/stager/internal/source_division.h"
 #include "h2d/stager/internal/source_reader.h"
 #include "h2d/stager/pinned_stager.h"
 #include "h2d/stager/upload_control.h"
@@ -26,9 +27,6 @@ struct UploadTools {
   FillPool& pool;
   const UploaderOptions& options;
 };
-
-// The bytes of each chunk (but the last) of a source of `bytes` bytes.
-uint64_t ChunkBytesOf(uint64_t bytes, const UploaderOptions& options) noexcept;
 
 // Ends an error of an upload of which `done` of `total` bytes were enqueued. `touched`: a copy of
 // it was enqueued or may have been.
@@ -69,8 +67,7 @@ class ChunkedUpload {
   const DevicePtr to_;
   const Stream stream_;
   const UploadControl& control_;
-  const uint64_t chunk_bytes_;
-  const uint64_t piece_bytes_;
+  const SourceDivision division_;
   const std::shared_ptr<ChunkShares::Upload> share_;
   std::deque<Chunk> filling_;  // in the order of the source; elements stay where they are
   uint64_t handed_out_ = 0;    // bytes, from the start of the source

@@ -16,7 +16,7 @@ namespace h2d::internal {
 class SourceReader {
  public:
   // A source of so many bytes keeps so many threads busy until memory is what limits them.
-  static constexpr uint64_t kManyBytes = uint64_t{512} << 20;
+  static constexpr uint64_t kManyBytes = uint64_t{128} << 20;
   static constexpr uint32_t kManyThreads = 4;
 
   explicit SourceReader(const UploadSource& source) noexcept
@@ -36,13 +36,14 @@ class SourceReader {
 
   uint64_t bytes() const noexcept { return bytes_; }
 
-  // Told how many threads will read, before they do. Many threads each fill a chunk, which is still
-  // in the cache that they share when the device reads it; few store past the caches, which spares
-  // each of them work, and whoever sends the chunks reads as well.
+  // Told how many threads will read, before they do. What many threads read is still in the cache
+  // that they share when the device reads it, and whoever sends the chunks does nothing else; few
+  // store past the caches, which spares each of them work, and the sender reads as well.
   void PrepareFor(uint32_t threads) noexcept {
     by_many_threads_ = bytes_ >= kManyBytes && threads >= kManyThreads;
   }
   bool by_many_threads() const noexcept { return by_many_threads_; }
+  bool is_file() const noexcept { return is_file_; }
 
  private:
   Expected<void> ReadFile(uint64_t at, std::span<std::byte> into) const;
