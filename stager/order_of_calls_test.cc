@@ -5,6 +5,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,6 +60,21 @@ class OrderOfCallsTest : public testing::Test {
     EXPECT_CALL(*mock_, OnHostAccess(SizeIs(bytes), HostAccess::kWrite));
     EXPECT_CALL(*mock_, CopyAsync(DevicePtr(memory_.data()), SizeIs(bytes), On(stream)));
     EXPECT_CALL(*mock_, Record(_, On(stream)));
+  }
+
+  // Copies on `stream` and answers which slot's memory served it.
+  const std::byte* SlotThatServes(const Stream& stream) {
+    const std::byte* slot = nullptr;
+    EXPECT_CALL(*mock_, Inspect);
+    EXPECT_CALL(*mock_, OnHostAccess);
+    EXPECT_CALL(*mock_, CopyAsync)
+        .WillOnce([&slot](DevicePtr, std::span<const std::byte> source, const Stream&) {
+          slot = source.data();
+          return Expected<void>();
+        });
+    EXPECT_CALL(*mock_, Record);
+    EXPECT_TRUE(stager_->Copy(To(3), values_, stream));
+    return slot;
   }
 
   static testing::Matcher<const Stream&> On(const Stream& stream) {
@@ -401,6 +418,39 @@ TEST_F(OrderOfCallsTest, TheKthAllocationThatFailsInTheConstructorLeavesNothingO
     EXPECT_EQ(made.error().message, "No more events.");
     EXPECT_EQ(mock.use_count(), 1) << "the failed stager lets its device go";
   }
+}
+
+// What one stream freed last is in the caches of the core that feeds it, not in another's. The
+// device completes at once; of what one look for completions sees, about half is freed.
+TEST_F(OrderOfCallsTest, AStreamGetsBackTheSlotsThatItUsedThoughAnothersWereFreedLater) {
+  MakeStager({.slot_bytes = 256, .initial_slots = 128, .max_slots = 128});
+  std::set<const std::byte*> own;
+  for (int i = 0; i < 32; ++i) {
+    own.insert(SlotThatServes(stream_));
+    SlotThatServes(other_);
+  }
+  EXPECT_CALL(*mock_, WaitAny);
+  EXPECT_TRUE(own.contains(SlotThatServes(stream_))) << "that looked, and freed half";
+  Mock::VerifyAndClearExpectations(mock_.get());
+  EndSetUp();
+  for (int i = 0; i < 63; ++i) SlotThatServes(other_);
+  EXPECT_CALL(*mock_, WaitAny);
+  EXPECT_FALSE(own.contains(SlotThatServes(other_))) << "that looked and freed more";
+  EXPECT_TRUE(own.contains(SlotThatServes(stream_)));
+  EXPECT_FALSE(own.contains(SlotThatServes(other_)));
+}
+
+// Strict: neither a look for completions nor a growth happens.
+TEST_F(OrderOfCallsTest, AStreamWithoutFreeSlotsOfItsOwnTakesAnothersBeforeItAsksTheDevice) {
+  MakeStager({.slot_bytes = 256, .initial_slots = 4, .max_slots = 4});
+  std::set<const std::byte*> first;
+  for (int i = 0; i < 4; ++i) first.insert(SlotThatServes(stream_));
+  EXPECT_CALL(*mock_, WaitAny);
+  SlotThatServes(stream_);  // frees three and takes one
+  Mock::VerifyAndClearExpectations(mock_.get());
+  EndSetUp();
+  EXPECT_TRUE(first.contains(SlotThatServes(other_)));
+  EXPECT_TRUE(first.contains(SlotThatServes(other_)));
 }
 
 }  // namespace

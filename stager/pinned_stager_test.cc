@@ -232,17 +232,45 @@ TEST_F(PinnedStagerTest, IdleMemoryOfOneSizeMakesRoomForAnother) {
   EXPECT_LE((*small)->stats().pinned_bytes_most, 1024u);
 }
 
-// Those are still in the caches; all of a wide ring's slots are not.
+// Those are still in the caches; all of a wide ring's slots are not. A look frees half of what is
+// listed, and is made each time that 64 more are in use.
 TEST_F(PinnedStagerTest, AWideRingGoesOnWithTheSlotsThatItUsedLast) {
   auto wide =
       PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 512, .max_slots = 512});
   ASSERT_TRUE(wide);
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE((*wide)->Copy(To(1), std::vector<int>{i}, stream_));
-  EXPECT_LE((*wide)->stats().slots_in_use_most, 64u);
+  EXPECT_LE((*wide)->stats().slots_in_use_most, 128u);
   EXPECT_EQ((*wide)->stats().growths, 0u);
 }
 
 // Nothing is in flight for long on this device, so that a sweep frees half of what was listed.
+TEST_F(PinnedStagerTest, SoDoesOneWhoseThreadCopiesOnTwoStreamsInTurns) {
+  auto wide =
+      PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 512, .max_slots = 512});
+  ASSERT_TRUE(wide);
+  const Stream other = device_->NewStream();
+  for (int i = 0; i < 2000; ++i) {
+    const Stream& stream = i % 2 == 0 ? stream_ : other;
+    ASSERT_TRUE((*wide)->Copy(To(1), std::vector<int>{i}, stream));
+  }
+  EXPECT_LE((*wide)->stats().slots_in_use_most, 256u);
+}
+
+// The host device completes at once, so no more than a few are ever in flight.
+TEST_F(PinnedStagerTest, AWideRingOfLargeSlotsGoesOnWithTheFewThatItUsedLast) {
+  constexpr size_t kCount = (size_t{1} << 20) / sizeof(int);
+  auto wide = PinnedStager::Create(
+      device_, {.slot_bytes = kCount * sizeof(int), .initial_slots = 16, .max_slots = 16});
+  ASSERT_TRUE(wide);
+  const std::vector<int> values(kCount, 7);
+  std::vector<int> to(kCount);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE((*wide)->Copy(Destination::Of(to.data(), kCount), values, stream_));
+  }
+  EXPECT_LE((*wide)->stats().slots_in_use_most, 2U);
+  EXPECT_EQ(to, values);
+}
+
 TEST_F(PinnedStagerTest, ARingOfSmallSlotsGrowsUntilManyCopiesShareAQuestion) {
   auto small = PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 1});
   ASSERT_TRUE(small);

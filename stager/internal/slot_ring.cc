@@ -11,10 +11,30 @@ namespace h2d::internal {
 SlotRing::SlotRing(Device& device, const StagerOptions& options)
     : device_(device),
       options_(options),
-      arena_(options.max_slots + kSpareEvents),
-      slots_(options.max_slots + kSpareEvents) {
+      stream_ids_(options.max_slots + kSpareEvents),
+      streams_(options.max_slots + kSpareEvents),
+      slots_(options.max_slots + kSpareEvents),
+      arena_(options.max_slots + kSpareEvents) {
   free_.reserve(slots_.size());
-  streams_.reserve(slots_.size());
+  MutexLock lock(mutex_);
+  LookAt(LooksEvery(options.slot_bytes));
+}
+
+bool SlotRing::TakeFree(uint64_t bytes, StreamId stream, SlotRef* slot) {
+  if (in_use_ >= options_.max_slots) return false;
+  StreamList* const own = FindList(stream);
+  const bool has_own = own != nullptr && own->free != kNone;
+  if (!has_own && free_.empty() && !TakeOverFree()) return false;
+  const uint32_t index = has_own ? own->free : free_.back();
+  Slot& taken = slots_[index];
+  if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
+  if (has_own) {
+    own->free = taken.next;
+  } else {
+    free_.pop_back();
+  }
+  Hold(index, bytes, slot);
+  return true;
 }
 
 // Gives a free slot memory of another size than it had last. When none fits, the other free slots
@@ -41,39 +61,66 @@ void SlotRing::GiveBackMemory(Slot& slot) {
 
 void SlotRing::GiveBackKeptMemory() {
   for (const uint32_t index : free_) GiveBackMemory(slots_[index]);
+  for (const StreamList& list : Lists()) {
+    for (uint32_t i = list.free; i != kNone; i = slots_[i].next) GiveBackMemory(slots_[i]);
+  }
+}
+
+// Makes the free slots of a stream those of all, in their order.
+void SlotRing::MoveFree(StreamList& list) {
+  const auto first = static_cast<std::ptrdiff_t>(free_.size());
+  for (uint32_t i = std::exchange(list.free, kNone); i != kNone; i = slots_[i].next)
+    free_.push_back(i);
+  std::reverse(free_.begin() + first, free_.end());
+}
+
+// For a stream that has no free slot, when nobody has one but other streams: those of one of them.
+bool SlotRing::TakeOverFree() {
+  for (StreamList& list : Lists()) {
+    if (list.free == kNone) continue;
+    MoveFree(list);
+    return true;
+  }
+  return false;
+}
+
+bool SlotRing::AnyFree() const {
+  return !free_.empty() ||
+         std::ranges::any_of(Lists(), [](const StreamList& list) { return list.free != kNone; });
 }
 
 // Sweeps stream after stream, each until it has nothing more to give: a sweep frees a part of a
 // list, and a large copy may need the memory of all of it.
-Expected<bool> SlotRing::TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) {
-  if (TakeFree(bytes, slot)) return true;
+Expected<bool> SlotRing::TakeFreeOrSwept(uint64_t bytes, StreamId stream, SlotRef* slot) {
+  if (TakeFree(bytes, stream, slot)) return true;
   std::array<StreamId, StagerOptions::kMaxSlots> room;
-  for (const StreamId stream : StreamsFrom(room)) {
+  for (const StreamId swept : StreamsFrom(room)) {
     for (;;) {
-      Expected<bool> freed = Sweep(stream);
+      Expected<bool> freed = Sweep(swept);
       if (!freed) return freed;
       if (!*freed) break;
-      if (TakeFree(bytes, slot)) return true;
+      if (TakeFree(bytes, stream, slot)) return true;
     }
   }
   return false;
 }
 
-Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot) {
+Expected<bool> SlotRing::LookAndTake(uint64_t bytes, StreamId stream, SlotRef* slot) {
   std::optional<Error> refused;
-  return LookAndTake(bytes, slot, refused);
+  return LookAndTake(bytes, stream, slot, refused);
 }
 
 // Looks for completions, then grows.
-Expected<bool> SlotRing::LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused) {
-  LookAhead(bytes);
+Expected<bool> SlotRing::LookAndTake(uint64_t bytes, StreamId stream, SlotRef* slot,
+                                     std::optional<Error>& refused) {
+  LookAhead(bytes, stream);
   for (;;) {
     std::optional<Growth> growth;
     bool has_slot = false;
     {
       MutexLock lock(mutex_);
       swept_ = Swept::kEnough;
-      Expected<bool> taken = TakeFreeOrSwept(bytes, slot);
+      Expected<bool> taken = TakeFreeOrSwept(bytes, stream, slot);
       if (!taken) return taken;
       has_slot = *taken;
       if (!refused) growth = has_slot ? PlanGrowthAhead(bytes) : PlanGrowth(bytes);
@@ -111,7 +158,7 @@ Unexpected SlotRing::NothingCanBecomeFree(uint64_t bytes) const {
 void SlotRing::HandBack(const SlotRef& slot) noexcept {
   MutexLock lock(mutex_);
   CountMostInUse();
-  Free(slot.index);
+  Free(slot.index, nullptr);
   NotifyWaiters();
 }
 
@@ -159,6 +206,7 @@ bool SlotRing::KnownComplete(const CopyRef& copy) const noexcept {
 StagerStats SlotRing::Stats() const noexcept {
   MutexLock lock(mutex_);
   StagerStats stats = stats_;
+  for (const StreamList& list : Lists()) list.counts.AddTo(stats);
   stats.slots_in_use = in_use_;
   stats.slots_in_use_most = std::max(stats.slots_in_use_most, in_use_);
   stats.slots_quarantined = quarantined_;

@@ -33,6 +33,29 @@ struct SentBytes {
   uint64_t sent = 0;   // of the span that travelled
 };
 
+// What copies have counted for so far.
+struct CopyCounts {
+  uint64_t copies = 0;
+  uint64_t trimmed = 0;  // of these
+  uint64_t bytes_asked = 0;
+  uint64_t bytes_saved = 0;  // of these, modulo 2^64: a step may send more than changed
+
+  void Add(const SentBytes& bytes) noexcept {
+    if (bytes.asked == 0) return;
+    ++copies;
+    bytes_asked += bytes.asked;
+    if (bytes.sent == bytes.asked) return;
+    if (bytes.sent < bytes.asked) ++trimmed;
+    bytes_saved += bytes.asked - bytes.sent;
+  }
+  void AddTo(StagerStats& stats) const noexcept {
+    stats.copies_issued += copies - trimmed;
+    stats.copies_trimmed += trimmed;
+    stats.bytes_asked += bytes_asked;
+    stats.bytes_sent += bytes_asked - bytes_saved;
+  }
+};
+
 // A copy that was enqueued once, as a mirror remembers it: still that one, or long complete.
 struct CopyRef {
   uint32_t index = 0;
@@ -56,6 +79,9 @@ struct CopyRef {
 // enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
 // from one counter between its copy and its record, and the stamps tell.
 //
+// A stream takes the slots first that came back from it: their memory and their events are still in
+// the caches of the core that copies there.
+//
 // A ring that went round all of a thousand slots would write to memory that has left the caches. So
 // a sweep is made before slots run out, too, each time that some dozens more are in use; what it
 // frees is taken first.
@@ -76,24 +102,36 @@ class SlotRing {
   // Makes memory and events for `initial_slots` slots.
   Expected<void> Prepare();
 
-  // Takes a slot of `bytes` bytes (0: without memory) into `*slot`; answers false when none is free
-  // and the ring may not grow. Grows within the limits. Never waits. Errors: the device's;
-  // `kResourceExhausted` when nothing is in flight or held that could become free.
-  Expected<bool> TryTake(uint64_t bytes, SlotRef* slot) {
-    if (TryTakeKnownFree(bytes, slot)) [[likely]]
+  // Takes a slot of `bytes` bytes (0: without memory) for a copy on `stream` (0: not known yet)
+  // into
+  // `*slot`; answers false when none is free and the ring may not grow. Grows within the limits.
+  // Never waits. Errors: the device's; `kResourceExhausted` when nothing is in flight or held that
+  // could become free.
+  Expected<bool> TryTake(uint64_t bytes, StreamId stream, SlotRef* slot) {
+    if (TryTakeKnownFree(bytes, stream, slot)) [[likely]]
       return true;
-    return LookAndTake(bytes, slot);
+    return LookAndTake(bytes, stream, slot);
   }
 
   // The same from what is known to be free, without asking the device: the usual way. Has none
   // either when it is time to look for completions.
-  bool TryTakeKnownFree(uint64_t bytes, SlotRef* slot) {
+  [[gnu::always_inline]] bool TryTakeKnownFree(uint64_t bytes, StreamId stream, SlotRef* slot) {
     MutexLock lock(mutex_);
-    return in_use_ < look_at_ && TakeFree(bytes, slot);
+    if (in_use_ >= take_below_) return false;
+    StreamList* const own = FindList(stream);
+    if (own != nullptr && own->free != kNone) [[likely]] {
+      const uint32_t index = own->free;
+      if (slots_[index].run.blocks == BlocksOf(bytes)) [[likely]] {
+        own->free = slots_[index].next;
+        Hold(index, bytes, slot);
+        return true;
+      }
+    }
+    return TakeFree(bytes, stream, slot);
   }
 
   // For a caller that `TryTakeKnownFree` had none for: looks for completions, then grows.
-  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot);
+  Expected<bool> LookAndTake(uint64_t bytes, StreamId stream, SlotRef* slot);
 
   // Waits for a slot, after `TryTake` had none. Errors: also `kUnavailable` after `wait_timeout`.
   Expected<SlotRef> WaitAndTake(uint64_t bytes);
@@ -108,7 +146,7 @@ class SlotRing {
   [[gnu::always_inline]] Expected<void> Publish(const SlotRef& slot, const Stream& stream,
                                                 StreamId id, const SentBytes& bytes,
                                                 CopyRef* copy) {
-    const uint64_t stamp = clock_.FetchAdd(1) + 1;
+    const uint64_t stamp = clocks_[id % clocks_.size()].now.FetchAdd(1) + 1;
     Expected<void> recorded = device_.Record(*slots_[slot.index].event, stream);
     PutInFlight(slot.index, {id, stamp, recorded.has_value()}, bytes, copy);
     return recorded;
@@ -135,14 +173,15 @@ class SlotRing {
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
-  // So many more slots in use make a caller look for completions.
-  static constexpr uint32_t kLookEvery = 32;
+  // So many more slots in use, at most, make a caller look for completions.
+  static constexpr uint32_t kLookEvery = 64;
   // Events beyond `max_slots`, for slots whose memory is free but whose event is still looked at.
   static constexpr uint32_t kSpareEvents = 64;
 
   enum class State : uint8_t { kFree, kHeld, kInFlight, kQuarantined };
 
-  struct Slot {
+  // Threads that copy on streams of their own use slots of their own, which share no line.
+  struct alignas(64) Slot {
     std::optional<Event> event;
     BlockRun run;                 // kept while free, unless the event is still looked at
     std::byte* memory = nullptr;  // where `run` lies
@@ -150,18 +189,26 @@ class SlotRing {
     uint64_t stamp = 0;  // drawn after the copy call returned and before the record call began
     StreamId stream = 0;
     uint32_t pins = 0;
-    uint32_t next = kNone;  // the next younger of the same stream
+    uint32_t next = kNone;  // the next younger of the same stream; free, the one freed before
     State state = State::kFree;
   };
 
-  // The slots in flight or quarantined on one stream, oldest first.
-  struct StreamList {
-    StreamId id = 0;
+  // The slots in flight or quarantined on one stream, oldest first; those that came back from it
+  // since there was nothing, the last one first; and what its copies count for.
+  struct alignas(64) StreamList {
     uint32_t oldest = kNone;
     uint32_t youngest = kNone;
     uint32_t count = 0;
     uint32_t reach =
         StagerOptions::kMaxSlots;  // how far behind the oldest the next sweep asks first
+    uint32_t free = kNone;
+    CopyCounts counts{};
+  };
+
+  // Stamps are compared among copies of one stream only: streams may share a clock, and had better
+  // not, because each copy changes it.
+  struct alignas(64) Clock {
+    Atomic<uint64_t> now{0};
   };
 
   // What the last sweep that freed anything says about the ring's size.
@@ -218,8 +265,9 @@ class SlotRing {
     slot.state = recorded.succeeded ? State::kInFlight : State::kQuarantined;
     slot.stream = recorded.stream;
     slot.next = kNone;
-    Append(ListFor(recorded.stream), index);
-    Count(bytes);
+    StreamList& list = ListFor(recorded.stream);
+    Append(list, index);
+    list.counts.Add(bytes);
     if (!recorded.succeeded) [[unlikely]]
       CountQuarantined();
     if (copy != nullptr) *copy = CopyRef{index, slot.generation, recorded.stream};
@@ -233,22 +281,28 @@ class SlotRing {
   void CountQuarantined() H2D_REQUIRES(mutex_);
 
   // `refused` holds what a growth was refused with, and keeps this call from growing.
-  Expected<bool> LookAndTake(uint64_t bytes, SlotRef* slot, std::optional<Error>& refused);
-  // The usual way: the slot freed last, with the memory that it had.
-  bool TakeFree(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_) {
-    if (in_use_ >= options_.max_slots || free_.empty()) return false;
-    const uint32_t index = free_.back();
-    Slot& taken = slots_[index];
-    if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
-    free_.pop_back();
-    taken.state = State::kHeld;
+  Expected<bool> LookAndTake(uint64_t bytes, StreamId stream, SlotRef* slot,
+                             std::optional<Error>& refused);
+  // The slot that the stream freed last, or else any did, with the memory that it had if that is of
+  // the size.
+  bool TakeFree(uint64_t bytes, StreamId stream, SlotRef* slot) H2D_REQUIRES(mutex_);
+  void Hold(uint32_t index, uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_) {
+    Slot& held = slots_[index];
+    held.state = State::kHeld;
     ++in_use_;
-    *slot = {index, {taken.memory, bytes}};
-    return true;
+    *slot = {index, {held.memory, bytes}};
   }
   static uint32_t LooksEvery(uint64_t bytes);
-  void LookAhead(uint64_t bytes);
-  Expected<bool> TakeFreeOrSwept(uint64_t bytes, SlotRef* slot) H2D_REQUIRES(mutex_);
+  void LookAt(uint32_t in_use) H2D_REQUIRES(mutex_) {
+    look_at_ = in_use;
+    take_below_ = std::min(in_use, uint32_t{options_.max_slots});
+  }
+  std::optional<StreamId> WorthALook(uint64_t bytes, StreamId stream) H2D_REQUIRES(mutex_);
+  void LookAhead(uint64_t bytes, StreamId stream);
+  Expected<bool> TakeFreeOrSwept(uint64_t bytes, StreamId stream, SlotRef* slot)
+      H2D_REQUIRES(mutex_);
+  bool TakeOverFree() H2D_REQUIRES(mutex_);
+  bool AnyFree() const H2D_REQUIRES(mutex_);
   uint32_t MissingEvents() const H2D_REQUIRES(mutex_);
   bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);
   std::optional<Growth> PlanGrowthAhead(uint64_t bytes) H2D_REQUIRES(mutex_);
@@ -268,21 +322,28 @@ class SlotRing {
   Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
   std::span<const StreamId> StreamsFrom(std::span<StreamId> room) const H2D_REQUIRES(mutex_);
   uint32_t Complete(uint32_t index) H2D_REQUIRES(mutex_);  // answers how many it freed
-  void DropList(StreamList& list) H2D_REQUIRES(mutex_);
+  void MoveFree(StreamList& list) H2D_REQUIRES(mutex_);
+  void DropList(StreamId stream) H2D_REQUIRES(mutex_);
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
   // The memory is free at once; the event when nobody looks at it any more. The caller notifies.
-  void Free(uint32_t index) H2D_REQUIRES(mutex_) {
+  // With `list`, that of its stream, it is the first that the stream takes again.
+  void Free(uint32_t index, StreamList* list) H2D_REQUIRES(mutex_) {
     Slot& slot = slots_[index];
     slot.state = State::kFree;
     ++slot.generation;
     --in_use_;
-    if (slot.pins > 0 || !keeps_memory_) [[unlikely]]
+    if (slot.pins > 0 || !keeps_memory_) [[unlikely]] {
       GiveBackMemory(slot);
-    if (slot.pins == 0) [[likely]] {
-      free_.push_back(index);
+      if (slot.pins > 0) {
+        ++pinned_free_;
+        return;
+      }
+    }
+    if (list != nullptr) {
+      slot.next = std::exchange(list->free, index);
     } else {
-      ++pinned_free_;
+      free_.push_back(index);
     }
   }
   StreamList& ListFor(StreamId stream) H2D_REQUIRES(mutex_) {
@@ -291,19 +352,17 @@ class SlotRing {
     return AddList(stream);
   }
   StreamList& AddList(StreamId stream) H2D_REQUIRES(mutex_);
+  std::span<StreamList> Lists() H2D_REQUIRES(mutex_) { return {streams_.data(), stream_count_}; }
+  std::span<const StreamList> Lists() const H2D_REQUIRES(mutex_) {
+    return {streams_.data(), stream_count_};
+  }
   StreamList* FindList(StreamId stream) H2D_REQUIRES(mutex_) {
-    for (StreamList& list : streams_) {
-      if (list.id == stream) return &list;
+    for (uint32_t i = 0; i < stream_count_; ++i) {
+      if (stream_ids_[i] == stream) return &streams_[i];
     }
     return nullptr;
   }
   uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
-  void Count(const SentBytes& bytes) H2D_REQUIRES(mutex_) {
-    if (bytes.asked == 0) return;
-    ++(bytes.sent < bytes.asked ? stats_.copies_trimmed : stats_.copies_issued);
-    stats_.bytes_asked += bytes.asked;
-    stats_.bytes_sent += bytes.sent;
-  }
   void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
   void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);
@@ -324,28 +383,36 @@ class SlotRing {
   const StagerOptions options_;
 
   // Orders copy calls against record calls. Not under the lock: it is drawn between the two.
-  Atomic<uint64_t> clock_{0};
+  std::array<Clock, 16> clocks_;
   Wakeup wakeup_;
 
-  mutable Mutex mutex_;
-  SlabArena arena_ H2D_GUARDED_BY(mutex_);
+  // What each copy touches begins a line, what few do follows.
+  alignas(64) mutable Mutex mutex_;
+  uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
+  uint32_t look_at_ H2D_GUARDED_BY(mutex_) = 0;     // that many in use
+  uint32_t take_below_ H2D_GUARDED_BY(mutex_) = 0;  // the same, or the limit
+  uint32_t waiters_ H2D_GUARDED_BY(mutex_) = 0;
+  bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;  // of free slots
+  // Streams with something in flight, and beside them their lists, so that who looks for one
+  // touches no other's. Both sized once.
+  uint32_t stream_count_ H2D_GUARDED_BY(mutex_) = 0;
+  std::vector<StreamId> stream_ids_ H2D_GUARDED_BY(mutex_);
+  std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);
+  // Free slots of no stream in particular; the last one freed is taken first.
+  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);
 
   // Sized once; the slots whose events were made come first. The lock guards them, but for the
   // event of a held slot, which is its holder's.
   std::vector<Slot> slots_;
+
+  alignas(64) SlabArena arena_ H2D_GUARDED_BY(mutex_);
+  uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;  // of slabs being allocated
   uint32_t events_made_ H2D_GUARDED_BY(mutex_) = 0;
-  std::vector<uint32_t> free_ H2D_GUARDED_BY(mutex_);  // the last one freed is taken first
-  bool keeps_memory_ H2D_GUARDED_BY(mutex_) = true;    // of free slots
-  Swept swept_ H2D_GUARDED_BY(mutex_) = Swept::kEnough;
-  bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;          // until the device refuses a growth
-  std::vector<StreamList> streams_ H2D_GUARDED_BY(mutex_);  // streams with something in flight
-  uint64_t reserved_bytes_ H2D_GUARDED_BY(mutex_) = 0;      // of slabs being allocated
-  uint32_t in_use_ H2D_GUARDED_BY(mutex_) = 0;
-  uint32_t look_at_ H2D_GUARDED_BY(mutex_) = kLookEvery;  // that many in use
   uint32_t quarantined_ H2D_GUARDED_BY(mutex_) = 0;
   uint32_t pinned_free_ H2D_GUARDED_BY(mutex_) = 0;  // free slots whose event is still looked at
-  uint32_t waiters_ H2D_GUARDED_BY(mutex_) = 0;
-  StagerStats stats_ H2D_GUARDED_BY(mutex_);
+  Swept swept_ H2D_GUARDED_BY(mutex_) = Swept::kEnough;
+  bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;  // until the device refuses a growth
+  StagerStats stats_ H2D_GUARDED_BY(mutex_);        // without what the lists count
 };
 
 // Holds a slot until it is released to somebody, or hands it back.

@@ -10,26 +10,29 @@
 namespace h2d::internal {
 namespace {
 
-// A question takes a fifth of a copy's time (measured on an H200): shared by so many copies it is
-// hardly felt.
-constexpr uint32_t kWorthASweep = 16;
+// A question that is answered yes takes nearly as long as a copy (1.3 and 1.4 us on an H200):
+// shared by so many copies it is hardly felt.
+constexpr uint32_t kWorthASweep = 32;
 
 // What a ring writes to between two looks for completions should stay in a core's caches; fewer
 // slots than so many would not be worth the question.
 constexpr uint64_t kBytesBetweenLooks = uint64_t{256} << 10;
 constexpr uint32_t kFewestBetweenLooks = 8;
+// The copy of a slot from this size on takes ten times as long as a question, and one such slot
+// fills a core's caches.
+constexpr uint64_t kLargeSlotBytes = uint64_t{1} << 20;
 
 }  // namespace
 
 SlotRing::StreamList& SlotRing::AddList(StreamId stream) {
-  streams_.push_back(StreamList{.id = stream});
-  return streams_.back();
+  stream_ids_[stream_count_] = stream;
+  return streams_[stream_count_++] = StreamList();
 }
 
 // The streams with something in flight, by identity: lists come and go while they are swept.
 std::span<const StreamId> SlotRing::StreamsFrom(std::span<StreamId> room) const {
-  const size_t count = std::min(streams_.size(), room.size());
-  for (size_t i = 0; i < count; ++i) room[i] = streams_[i].id;
+  const size_t count = std::min(size_t{stream_count_}, room.size());
+  std::copy_n(stream_ids_.begin(), count, room.begin());
   return room.first(count);
 }
 
@@ -77,26 +80,38 @@ Expected<bool> SlotRing::Sweep(StreamId stream) {
 
 // After how many more slots in use a caller looks again.
 uint32_t SlotRing::LooksEvery(uint64_t bytes) {
+  if (bytes >= kLargeSlotBytes) return 1;
   const uint64_t slots = kBytesBetweenLooks / std::max<uint64_t>(1, bytes);
   return static_cast<uint32_t>(std::clamp<uint64_t>(slots, kFewestBetweenLooks, kLookEvery));
 }
 
-// Looks once for completions before the ring runs out of slots, on the stream with the most of
-// them. Nobody needs the answer yet: so the question, which takes the driver longer than any other
-// section lasts, is asked outside the lock, and an error is left to whoever does.
-void SlotRing::LookAhead(uint64_t bytes) {
+// The stream to look at: that of the caller, whose core has its slots in its caches, unless another
+// has a third more in flight: a thread that copies on two in turns might never come to look at one
+// of them. Nothing when there are too few.
+std::optional<StreamId> SlotRing::WorthALook(uint64_t bytes, StreamId stream) {
+  const uint32_t fewest = std::min(LooksEvery(bytes), kFewestBetweenLooks);
+  const std::span<StreamList> lists = Lists();
+  const auto longest = std::ranges::max_element(lists, {}, &StreamList::count);
+  if (longest == lists.end() || longest->count < fewest) return std::nullopt;
+  const StreamList* const own = FindList(stream);
+  if (own != nullptr && own->count >= std::max(fewest, longest->count / 4 * 3)) return stream;
+  return stream_ids_[static_cast<size_t>(longest - lists.begin())];
+}
+
+// Looks once for completions before the ring runs out of slots. Nobody needs the answer yet: so the
+// question, which takes the driver longer than any other section lasts, is asked outside the lock,
+// and an error is left to whoever does.
+void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
   Questions questions;
   StreamId stream = 0;
   {
     MutexLock lock(mutex_);
     if (in_use_ < look_at_) return;
-    look_at_ = in_use_ + LooksEvery(bytes);
-    const auto longest = std::max_element(
-        streams_.begin(), streams_.end(),
-        [](const StreamList& a, const StreamList& b) { return a.count < b.count; });
-    if (longest == streams_.end() || longest->count < kFewestBetweenLooks) return;
-    stream = longest->id;
-    questions = QuestionsFor(*longest);
+    LookAt(in_use_ + LooksEvery(bytes));
+    const std::optional<StreamId> worth = WorthALook(bytes, own);
+    if (!worth) return;
+    stream = *worth;
+    questions = QuestionsFor(*FindList(stream));
     for (size_t i = 0; i < questions.count; ++i) ++slots_[questions.slots[i]].pins;
   }
   if (questions.count == 0) return;
@@ -104,6 +119,7 @@ void SlotRing::LookAhead(uint64_t bytes) {
   MutexLock lock(mutex_);
   if (complete) RememberReach(stream, questions, *complete);
   EndLook({questions.slots.data(), questions.count}, complete ? *complete : std::nullopt);
+  LookAt(in_use_ + LooksEvery(bytes));
 }
 
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
@@ -118,7 +134,8 @@ void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
 // to those a completion may be the last chance.
 uint32_t SlotRing::Complete(uint32_t index) {
   const uint64_t stamp = slots_[index].stamp;
-  StreamList& list = ListFor(slots_[index].stream);
+  const StreamId stream = slots_[index].stream;
+  StreamList& list = ListFor(stream);
   CountMostInUse();
   uint32_t kept = kNone;  // the youngest so far
   uint32_t freed = 0;
@@ -136,23 +153,27 @@ uint32_t SlotRing::Complete(uint32_t index) {
       Reached(Mark::kQuarantineEnded);
       --quarantined_;
     }
-    Free(i);
+    Free(i, &list);
     ++freed;
   }
   (kept == kNone ? list.oldest : slots_[kept].next) = next;
   if (next == kNone) list.youngest = kept;
   list.count -= freed;
-  look_at_ = std::min(look_at_, in_use_ + kLookEvery);
+  LookAt(std::min(look_at_, in_use_ + kLookEvery));
   if (freed > 1) Reached(Mark::kCompletedInBatch);
-  if (list.count == 0) DropList(list);
+  if (list.count == 0) DropList(stream);
   NotifyWaiters();
   return freed;
 }
 
 // Which stream comes where in the list is of no meaning.
-void SlotRing::DropList(StreamList& list) {
-  list = streams_.back();
-  streams_.pop_back();
+void SlotRing::DropList(StreamId stream) {
+  StreamList& list = *FindList(stream);
+  MoveFree(list);
+  list.counts.AddTo(stats_);
+  const uint32_t last = --stream_count_;
+  stream_ids_[static_cast<size_t>(&list - streams_.data())] = stream_ids_[last];
+  list = streams_[last];
 }
 
 // Takes a quarantined slot of the stream that no record in flight stands for out of its list, to be
@@ -164,7 +185,7 @@ std::optional<uint32_t> SlotRing::TakeQuarantined(StreamId stream) {
   for (uint32_t i = list->oldest; i != kNone; previous = i, i = slots_[i].next) {
     if (slots_[i].state != State::kQuarantined || RecordedAfter(slots_[i]) != kNone) continue;
     Unlink(*list, i, previous);
-    if (list->count == 0) DropList(*list);
+    if (list->count == 0) DropList(stream);
     slots_[i].state = State::kHeld;
     --quarantined_;
     return i;
@@ -193,9 +214,9 @@ void SlotRing::Unpin(uint32_t index) {
 
 // A slot in flight on the same stream whose record stands for `slot`'s copy too, or `kNone`.
 uint32_t SlotRing::RecordedAfter(const Slot& slot) const {
-  for (const StreamList& list : streams_) {
-    if (list.id != slot.stream) continue;
-    for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
+  for (uint32_t s = 0; s < stream_count_; ++s) {
+    if (stream_ids_[s] != slot.stream) continue;
+    for (uint32_t i = streams_[s].oldest; i != kNone; i = slots_[i].next) {
       if (slots_[i].state == State::kInFlight && slots_[i].stamp > slot.stamp) return i;
     }
   }
@@ -204,7 +225,7 @@ uint32_t SlotRing::RecordedAfter(const Slot& slot) const {
 
 void SlotRing::PinAllInFlight(WaitSet& set) {
   set.count = 0;
-  for (const StreamList& list : streams_) {
+  for (const StreamList& list : Lists()) {
     for (uint32_t i = list.oldest; i != kNone; i = slots_[i].next) {
       if (slots_[i].state != State::kInFlight) continue;
       ++slots_[i].pins;
@@ -244,7 +265,7 @@ Expected<SlotRef> SlotRing::WaitForSlot(uint64_t bytes) {
     // Read before trying: whatever is handed back after the try moves the epoch on.
     const uint64_t epoch = wakeup_.Epoch();
     SlotRef slot;
-    auto taken = LookAndTake(bytes, &slot, refused);
+    auto taken = LookAndTake(bytes, /*stream=*/0, &slot, refused);
     if (!taken) return ErrorOf(taken);
     if (*taken) return slot;
     WaitSet set;

@@ -47,8 +47,9 @@ Expected<void> SlotRing::Prepare() {
 std::optional<SlotRing::Growth> SlotRing::PlanGrowth(uint64_t bytes) {
   Growth growth;
   if (in_use_ >= options_.max_slots) return std::nullopt;
-  if (free_.empty() && events_made_ == slots_.size()) return std::nullopt;
-  growth.events = free_.empty() ? MissingEvents() : 0;
+  const bool any_free = AnyFree();
+  if (!any_free && events_made_ == slots_.size()) return std::nullopt;
+  growth.events = any_free ? 0 : MissingEvents();
   if (bytes > 0 && !arena_.Fits(bytes) && !MakeRoomForSlab(bytes, growth)) return std::nullopt;
   reserved_bytes_ += growth.slab_bytes;
   return growth;
@@ -147,7 +148,7 @@ Expected<void> SlotRing::Grow(Growth growth) {
     ++stats_.growth_failures;
     grows_ahead_ = false;
   } else if (growth.slab_bytes > 0) {
-    Reached(streams_.empty() ? Mark::kGrowth : Mark::kGrowthUnderPressure);
+    Reached(stream_count_ == 0 ? Mark::kGrowth : Mark::kGrowthUnderPressure);
     ++stats_.growths;
   }
   // What was allocated is taken over also when the rest of a growth failed.

@@ -10,7 +10,7 @@ namespace h2d::internal {
 
 Expected<bool> StagerCore::TryTake(uint64_t bytes, const Stream& stream, StreamId id,
                                    SlotRef* slot) {
-  if (FitsLimit(bytes) && ring_.TryTakeKnownFree(bytes, slot)) [[likely]]
+  if (FitsLimit(bytes) && ring_.TryTakeKnownFree(bytes, id, slot)) [[likely]]
     return true;
   return LookAndTake(bytes, stream, id, slot);
 }
@@ -18,9 +18,9 @@ Expected<bool> StagerCore::TryTake(uint64_t bytes, const Stream& stream, StreamI
 Expected<bool> StagerCore::LookAndTake(uint64_t bytes, const Stream& stream, StreamId id,
                                        SlotRef* slot) {
   if (!FitsLimit(bytes)) return DoesNotFitLimit(bytes);
-  Expected<bool> taken = ring_.LookAndTake(bytes, slot);
+  Expected<bool> taken = ring_.LookAndTake(bytes, id, slot);
   if (taken && *taken) return taken;
-  return ring_.RecordQuarantined(stream, id) ? ring_.TryTake(bytes, slot) : std::move(taken);
+  return ring_.RecordQuarantined(stream, id) ? ring_.TryTake(bytes, id, slot) : std::move(taken);
 }
 
 // Whether `held` holds a slot of at least `bytes` bytes now.
@@ -57,7 +57,8 @@ Expected<CopyOutcome> StagerCore::TryCopyPlain(const Destination& destination,
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
   SlotRef slot;
-  if (!FitsLimit(bytes.bytes()) || !ring_.TryTakeKnownFree(bytes.bytes(), &slot)) [[unlikely]] {
+  if (!FitsLimit(bytes.bytes()) || !ring_.TryTakeKnownFree(bytes.bytes(), status->id, &slot))
+      [[unlikely]] {
     auto found = LookOrWait(bytes.bytes(), stream, status->id, wait);
     if (!found) return ErrorOf(found);
     if (!*found) return WouldBlock();

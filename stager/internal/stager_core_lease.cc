@@ -34,7 +34,7 @@ Expected<std::optional<SlotRef>> StagerCore::TryAcquire(uint64_t bytes, WaitForS
   if (bytes == 0) return InvalidArgument("A lease of 0 bytes was asked for.");
   if (!FitsLimit(bytes)) return DoesNotFitLimit(bytes);
   SlotRef slot;
-  auto taken = ring_.TryTake(bytes, &slot);
+  auto taken = ring_.TryTake(bytes, /*stream=*/0, &slot);
   if (!taken) return ErrorOf(taken);
   if (!*taken) {
     if (wait == WaitForSlot::kNo) {

@@ -48,6 +48,30 @@ TEST_P(Memory, RequestsOfAllSizesShareABoundedAmount) {
   EXPECT_LE(stager().stats().pinned_bytes_most, options.max_pinned_bytes);
 }
 
+// Scenario 24. What small copies left idle serves a large one also while another of their stream is
+// still in flight.
+TEST_P(Memory, IdleMemoryOfAStreamThatStandsStillServesAnotherSize) {
+  constexpr uint64_t kSmall = 256 / sizeof(int32_t);
+  MakeStager({.slot_bytes = 256, .initial_slots = 4, .max_slots = 16, .max_pinned_bytes = 1024});
+  // A device may say for a while that a copy is pending.
+  const auto copy = [&](uint64_t size, int32_t tag) {
+    const Destination to = NewDestination(size);
+    auto outcome = stager().TryCopy(to, ValuesOf(tag, size), stream_);
+    for (int i = 0; i < 8 && outcome && outcome->kind == Kind::kWouldBlock; ++i)
+      outcome = stager().TryCopy(to, ValuesOf(tag, size), stream_);
+    ExpectKind(outcome, Kind::kIssued);
+    return to;
+  };
+  for (int32_t i = 0; i < 3; ++i) copy(kSmall, i);
+  ASSERT_TRUE(fake().SynchronizeStream(stream_));
+  ASSERT_TRUE(fake().Hold(stream_));
+  copy(kSmall, 3);
+  const Destination large = copy(3 * kSmall, 4);
+  ExpectRead(stream_, large, ValuesOf(4, 3 * kSmall));
+  EXPECT_EQ(stager().stats().growths, 0u);
+  ASSERT_TRUE(fake().Release(stream_));
+}
+
 // Scenario 26. Growth behind a busy device: no call waits for it, nothing is freed, and no slot
 // that a copy reads is given back.
 TEST_P(Memory, GrowthNeitherWaitsNorFreesWhileTheDeviceIsBusy) {
