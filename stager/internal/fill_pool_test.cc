@@ -119,15 +119,19 @@ TEST(FillPool, AJobIsDoneWhenThePiecesThatOthersReadAreToo) {
   for (int round = 0; round < 20; ++round) {
     Bytes into(32 * kSlowPiece);
     Bytes when_done;
+    uint32_t pieces_done = 0;
     {
       FillPool pool(1, microseconds(1000));
       FillJob job(reader, 0, into, kSlowPiece);
       pool.Submit(job, true);
       pool.Finish(job);
+      // First: to look at all of the bytes takes longer than to read the last piece.
+      pieces_done = job.done;
       when_done = into;
       // The job outlives whatever reads it, also where `Finish` did not wait for that.
       while (job.done < job.pieces) std::this_thread::yield();
     }
+    ASSERT_EQ(pieces_done, 32U) << "round " << round;
     ASSERT_TRUE(when_done == into) << "round " << round;
   }
   close(random);
