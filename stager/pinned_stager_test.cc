@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -269,6 +270,31 @@ TEST_F(PinnedStagerTest, AWideRingOfLargeSlotsGoesOnWithTheFewThatItUsedLast) {
   }
   EXPECT_LE((*wide)->stats().slots_in_use_most, 2U);
   EXPECT_EQ(to, values);
+}
+
+// Whoever acquires a slot has not said on which stream it will travel. From 1 MiB on completions
+// are looked for each time, else now and then.
+TEST_F(PinnedStagerTest, LeasesGoOnWithTheSlotsThatWereUsedLast) {
+  for (const auto& [bytes, most] : {std::pair<size_t, size_t>{size_t{1} << 20, 4},
+                                    std::pair<size_t, size_t>{size_t{1} << 18, 20}}) {
+    auto wide = PinnedStager::Create(
+        device_, {.slot_bytes = size_t{1} << 18, .initial_slots = 48, .max_slots = 64});
+    ASSERT_TRUE(wide);
+    std::vector<std::byte> to(bytes);
+    std::set<const std::byte*> used;
+    std::optional<SlotLease> before;
+    for (int i = 0; i < 80; ++i) {
+      auto lease = (*wide)->Acquire(bytes);
+      ASSERT_TRUE(lease);
+      used.insert(lease->bytes().data());
+      if (before) {
+        ASSERT_TRUE(before->Submit(Destination::Of(to.data(), bytes), stream_));
+      }
+      before = std::move(*lease);
+    }
+    EXPECT_LE(used.size(), most) << bytes;
+    EXPECT_EQ((*wide)->stats().growths, 0U) << bytes;
+  }
 }
 
 TEST_F(PinnedStagerTest, ARingOfSmallSlotsGrowsUntilManyCopiesShareAQuestion) {

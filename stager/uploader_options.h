@@ -28,7 +28,8 @@ struct UploaderOptions {
   // The largest chunk, and the smallest that a source is divided into. Between the two it is a
   // quarter of the source up to 1 MiB, and a sixteenth beyond, so that copies of what was read run
   // beside the reading of the rest. Of a file from 128 MiB on that four threads or more read, the
-  // largest is 4 MiB.
+  // largest is 4 MiB, or the smallest if that is more. With less than four times as much in
+  // `max_pinned_bytes` no copy of one upload runs beside its reading.
   uint64_t chunk_bytes = uint64_t{8} << 20;
   uint64_t min_chunk_bytes = uint64_t{256} << 10;
 

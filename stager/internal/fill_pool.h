@@ -76,7 +76,7 @@ class FillPool {
   // `wake`: whether threads that sleep, or do not exist yet, are worth waking for it.
   void Submit(FillJob& job, bool wake);
   // Returns when the job is done; reads pieces of it meanwhile, and of its source's other jobs. Of
-  // a source that many threads read only its own: a piece of another takes longer than the device
+  // a source that many threads read only its own: a piece of a file takes longer than the device
   // takes to read a chunk, and nobody would send the next one.
   void Finish(FillJob& job);
   // Begins no more pieces of the job. `Finish` still waits for those that were begun.

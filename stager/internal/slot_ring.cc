@@ -24,7 +24,9 @@ bool SlotRing::TakeFree(uint64_t bytes, StreamId stream, SlotRef* slot) {
   if (in_use_ >= options_.max_slots) return false;
   StreamList* const own = FindList(stream);
   const bool has_own = own != nullptr && own->free != kNone;
-  if (!has_own && free_.empty() && !TakeOverFree()) return false;
+  // For a stream that is not known yet the last one freed is the best guess, whoever used it.
+  if (!has_own && (free_.empty() || stream == 0)) TakeOverFree();
+  if (!has_own && free_.empty()) return false;
   const uint32_t index = has_own ? own->free : free_.back();
   Slot& taken = slots_[index];
   if (taken.run.blocks != BlocksOf(bytes) && !Refit(taken, bytes)) return false;
@@ -74,14 +76,12 @@ void SlotRing::MoveFree(StreamList& list) {
   std::reverse(free_.begin() + first, free_.end());
 }
 
-// For a stream that has no free slot, when nobody has one but other streams: those of one of them.
-bool SlotRing::TakeOverFree() {
-  for (StreamList& list : Lists()) {
-    if (list.free == kNone) continue;
-    MoveFree(list);
-    return true;
-  }
-  return false;
+// Makes the free slots of one of the streams those of all, if one has any.
+void SlotRing::TakeOverFree() {
+  const std::span<StreamList> lists = Lists();
+  const auto with_free =
+      std::ranges::find_if(lists, [](const StreamList& list) { return list.free != kNone; });
+  if (with_free != lists.end()) MoveFree(*with_free);
 }
 
 bool SlotRing::AnyFree() const {

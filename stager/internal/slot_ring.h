@@ -77,7 +77,7 @@ struct CopyRef {
 // that has caught up one question for half of the list. A completed event also frees each other
 // slot of its stream whose copy call had returned before this event's record call began. Threads
 // enqueue out of order, so the order of the list alone would not be sound; each slot is stamped
-// from one counter between its copy and its record, and the stamps tell.
+// from its stream's clock between its copy and its record, and the stamps tell.
 //
 // A stream takes the slots first that came back from it: their memory and their events are still in
 // the caches of the core that copies there.
@@ -108,8 +108,7 @@ class SlotRing {
   // Never waits. Errors: the device's; `kResourceExhausted` when nothing is in flight or held that
   // could become free.
   Expected<bool> TryTake(uint64_t bytes, StreamId stream, SlotRef* slot) {
-    if (TryTakeKnownFree(bytes, stream, slot)) [[likely]]
-      return true;
+    if (!LooksAtEach(bytes) && TryTakeKnownFree(bytes, stream, slot)) return true;
     return LookAndTake(bytes, stream, slot);
   }
 
@@ -293,6 +292,7 @@ class SlotRing {
     *slot = {index, {held.memory, bytes}};
   }
   static uint32_t LooksEvery(uint64_t bytes);
+  static bool LooksAtEach(uint64_t bytes) { return LooksEvery(bytes) == 1; }
   void LookAt(uint32_t in_use) H2D_REQUIRES(mutex_) {
     look_at_ = in_use;
     take_below_ = std::min(in_use, uint32_t{options_.max_slots});
@@ -301,7 +301,7 @@ class SlotRing {
   void LookAhead(uint64_t bytes, StreamId stream);
   Expected<bool> TakeFreeOrSwept(uint64_t bytes, StreamId stream, SlotRef* slot)
       H2D_REQUIRES(mutex_);
-  bool TakeOverFree() H2D_REQUIRES(mutex_);
+  void TakeOverFree() H2D_REQUIRES(mutex_);
   bool AnyFree() const H2D_REQUIRES(mutex_);
   uint32_t MissingEvents() const H2D_REQUIRES(mutex_);
   bool IsSmallFor(uint64_t bytes) const H2D_REQUIRES(mutex_);

@@ -106,7 +106,7 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
   StreamId stream = 0;
   {
     MutexLock lock(mutex_);
-    if (in_use_ < look_at_) return;
+    if (in_use_ < look_at_ && !LooksAtEach(bytes)) return;
     LookAt(in_use_ + LooksEvery(bytes));
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;

@@ -64,7 +64,7 @@ uint32_t SlotRing::MissingEvents() const {
 
 // Whether more slots of `bytes` bytes would be worth their memory, by the last sweep.
 bool SlotRing::IsSmallFor(uint64_t bytes) const {
-  if (!grows_ahead_ || events_made_ >= options_.max_slots) return false;
+  if (!grows_ahead_ || events_made_ >= options_.max_slots || LooksAtEach(bytes)) return false;
   return swept_ == Swept::kFewBehind || (swept_ == Swept::kFew && bytes <= kSmallSlotBytes);
 }
 

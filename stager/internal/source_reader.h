@@ -37,7 +37,7 @@ class SourceReader {
   uint64_t bytes() const noexcept { return bytes_; }
 
   // Told how many threads will read, before they do. What many threads read is still in the cache
-  // that they share when the device reads it, and whoever sends the chunks does nothing else; few
+  // that they share when the device reads it, and whoever sends the chunks hardly reads; few
   // store past the caches, which spares each of them work, and the sender reads as well.
   void PrepareFor(uint32_t threads) noexcept {
     by_many_threads_ = bytes_ >= kManyBytes && threads >= kManyThreads;
