@@ -10,6 +10,7 @@ namespace {
 
 // From this size on the copy of a chunk takes so long that an event of its own is not felt.
 constexpr uint64_t kEventBytes = uint64_t{1} << 20;
+
 Unexpected Stopped() { return Unavailable("The upload was told to stop."); }
 
 }  // namespace

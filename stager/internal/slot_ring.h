@@ -323,7 +323,7 @@ class SlotRing {
   std::span<const StreamId> StreamsFrom(std::span<StreamId> room) const H2D_REQUIRES(mutex_);
   uint32_t Complete(uint32_t index) H2D_REQUIRES(mutex_);  // answers how many it freed
   void MoveFree(StreamList& list) H2D_REQUIRES(mutex_);
-  void DropList(StreamId stream) H2D_REQUIRES(mutex_);
+  void DropList(StreamList& list) H2D_REQUIRES(mutex_);
   std::optional<uint32_t> TakeQuarantined(StreamId stream) H2D_REQUIRES(mutex_);
   void Unlink(StreamList& list, uint32_t index, uint32_t previous) H2D_REQUIRES(mutex_);
   // The memory is free at once; the event when nobody looks at it any more. The caller notifies.
@@ -362,7 +362,7 @@ class SlotRing {
     }
     return nullptr;
   }
-  uint32_t RecordedAfter(const Slot& slot) const H2D_REQUIRES(mutex_);
+  uint32_t RecordedAfter(const Slot& slot) H2D_REQUIRES(mutex_);
   void Unpin(uint32_t index) H2D_REQUIRES(mutex_);
   void PinAllInFlight(WaitSet& set) H2D_REQUIRES(mutex_);
   bool AnythingToWaitFor() const H2D_REQUIRES(mutex_);

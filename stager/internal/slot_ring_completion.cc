@@ -134,8 +134,7 @@ void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
 // to those a completion may be the last chance.
 uint32_t SlotRing::Complete(uint32_t index) {
   const uint64_t stamp = slots_[index].stamp;
-  const StreamId stream = slots_[index].stream;
-  StreamList& list = ListFor(stream);
+  StreamList& list = ListFor(slots_[index].stream);
   CountMostInUse();
   uint32_t kept = kNone;  // the youngest so far
   uint32_t freed = 0;
@@ -161,14 +160,13 @@ uint32_t SlotRing::Complete(uint32_t index) {
   list.count -= freed;
   LookAt(std::min(look_at_, in_use_ + kLookEvery));
   if (freed > 1) Reached(Mark::kCompletedInBatch);
-  if (list.count == 0) DropList(stream);
+  if (list.count == 0) DropList(list);
   NotifyWaiters();
   return freed;
 }
 
 // Which stream comes where in the list is of no meaning.
-void SlotRing::DropList(StreamId stream) {
-  StreamList& list = *FindList(stream);
+void SlotRing::DropList(StreamList& list) {
   MoveFree(list);
   list.counts.AddTo(stats_);
   const uint32_t last = --stream_count_;
@@ -185,7 +183,7 @@ std::optional<uint32_t> SlotRing::TakeQuarantined(StreamId stream) {
   for (uint32_t i = list->oldest; i != kNone; previous = i, i = slots_[i].next) {
     if (slots_[i].state != State::kQuarantined || RecordedAfter(slots_[i]) != kNone) continue;
     Unlink(*list, i, previous);
-    if (list->count == 0) DropList(stream);
+    if (list->count == 0) DropList(*list);
     slots_[i].state = State::kHeld;
     --quarantined_;
     return i;
@@ -213,12 +211,11 @@ void SlotRing::Unpin(uint32_t index) {
 }
 
 // A slot in flight on the same stream whose record stands for `slot`'s copy too, or `kNone`.
-uint32_t SlotRing::RecordedAfter(const Slot& slot) const {
-  for (uint32_t s = 0; s < stream_count_; ++s) {
-    if (stream_ids_[s] != slot.stream) continue;
-    for (uint32_t i = streams_[s].oldest; i != kNone; i = slots_[i].next) {
-      if (slots_[i].state == State::kInFlight && slots_[i].stamp > slot.stamp) return i;
-    }
+uint32_t SlotRing::RecordedAfter(const Slot& slot) {
+  const StreamList* const list = FindList(slot.stream);
+  if (list == nullptr) return kNone;
+  for (uint32_t i = list->oldest; i != kNone; i = slots_[i].next) {
+    if (slots_[i].state == State::kInFlight && slots_[i].stamp > slot.stamp) return i;
   }
   return kNone;
 }
