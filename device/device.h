@@ -84,10 +84,11 @@ class Device {
   // the device, by anyone, has completed: not for a step's path. Memory in use is not touched.
   [[nodiscard]] virtual Expected<void> Trim() = 0;
 
-  // What kind of host memory `address` lies in; an address inside an allocation counts as its
-  // start does. A mapping of a file cannot be told from other pageable memory.
-  // Errors: `kInvalidArgument` when it is device memory.
-  [[nodiscard]] virtual Expected<MemoryKind> KindOf(const void* address) = 0;
+  // What kind of host memory `memory` lies in: `kPinned` when one pinned allocation, or one
+  // registration, holds all of it, wherever inside it begins; otherwise `kPageable`, also when it
+  // is empty or pinned in part. A mapping of a file cannot be told from other pageable memory.
+  // Errors: `kInvalidArgument` when `memory` begins in device memory.
+  [[nodiscard]] virtual Expected<MemoryKind> KindOf(std::span<const std::byte> memory) = 0;
 
   // Names the space that this device's addresses belong to: two devices with equal names address
   // the same memory with the same numbers. Constant. Never fails.

@@ -24,7 +24,7 @@ class UploadSource {
  public:
   enum class Kind : uint8_t { kMemory, kMapping, kFile };
 
-  // Ordinary or page-locked memory; page-locked is what the device says of its first and last byte.
+  // Ordinary or page-locked memory; page-locked when the device says so of all of it.
   template <HostRange Range>
   static UploadSource Memory(const Range& range) noexcept {
     return UploadSource(Kind::kMemory, std::as_bytes(std::span(range)));

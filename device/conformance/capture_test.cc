@@ -145,7 +145,7 @@ TEST_F(Capture, QuestionsAboutStreamsAndMemoryHurtNone) {
   SurvivesCaptures([&] {
     EXPECT_EQ(Must(device().Inspect(stream)).id, id);
     EXPECT_FALSE(Must(device().Inspect(harness().PerThreadStream())).capturing);
-    EXPECT_EQ(Must(device().KindOf(pinned.bytes().data())), MemoryKind::kPinned);
+    EXPECT_EQ(Must(device().KindOf(pinned.bytes())), MemoryKind::kPinned);
   });
 }
 

@@ -202,16 +202,30 @@ TEST_F(HeldStreams, AllocationAndReleaseWaitForNothing) {
   Await(on_held);
 }
 
-TEST_F(Memory, KindsAreToldApartAtAnyAddress) {
+TEST_F(Memory, KindsAreToldApartForRangesAnywhere) {
   const PinnedBuffer& pinned = NewPinned(Pattern(4096, 1));
   const std::vector<std::byte> pageable(4096);
-  EXPECT_EQ(Must(device().KindOf(pinned.bytes().data())), MemoryKind::kPinned);
-  EXPECT_EQ(Must(device().KindOf(pinned.bytes().data() + 4095)), MemoryKind::kPinned);
-  EXPECT_EQ(Must(device().KindOf(pageable.data() + 17)), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device().KindOf(pinned.bytes())), MemoryKind::kPinned);
+  EXPECT_EQ(Must(device().KindOf(pinned.bytes().subspan(17, 1000))), MemoryKind::kPinned);
+  EXPECT_EQ(Must(device().KindOf(pinned.bytes().last(1))), MemoryKind::kPinned);
+  EXPECT_EQ(Must(device().KindOf(pinned.bytes().first(0))), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device().KindOf(std::span(pageable).subspan(17))), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device().KindOf({})), MemoryKind::kPageable);
+}
+
+// A device may serve a request from a larger block, but not from a cache that is empty, and not one
+// of whole pages with more of them.
+TEST_F(Memory, ARangeThatIsPinnedInPartIsPageable) {
+  Must(device().Trim());
+  const std::byte* const start = NewPinned(Pattern(4096, 1)).bytes().data();
+  EXPECT_EQ(Must(device().KindOf({start, 4096})), MemoryKind::kPinned);
+  EXPECT_EQ(Must(device().KindOf({start, 4097})), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device().KindOf({start + 4095, 2})), MemoryKind::kPageable);
 }
 
 TEST_F(DeviceMemory, DeviceMemoryIsNoHostMemory) {
-  EXPECT_EQ(CodeOf(device().KindOf(NewMemory(64).pointer())), ErrorCode::kInvalidArgument);
+  const auto* const memory = static_cast<const std::byte*>(NewMemory(64).pointer());
+  EXPECT_EQ(CodeOf(device().KindOf({memory, 64})), ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_F(TwoDevices, AnEventOfTheOtherDeviceIsRefused) {
 
 TEST_F(TwoDevices, PinnedMemoryOfOneServesBoth) {
   const PinnedBuffer& source = NewPinned(Pattern(40'000, 8));
-  EXPECT_EQ(Must(second_device().KindOf(source.bytes().data())), MemoryKind::kPinned);
+  EXPECT_EQ(Must(second_device().KindOf(source.bytes())), MemoryKind::kPinned);
   const Stream here = NewStream();
   const Stream there = Must(second().NewStream(StreamFlavor::kNonBlocking));
   const DevicePtr ptr_here = NewMemory(40'000);

@@ -89,7 +89,7 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
   [[nodiscard]] Expected<void> Trim() override;
-  [[nodiscard]] Expected<MemoryKind> KindOf(const void* address) override;
+  [[nodiscard]] Expected<MemoryKind> KindOf(std::span<const std::byte> memory) override;
   uint64_t MemorySpace() const noexcept override;
   [[nodiscard]] Expected<void> CopyAsync(DevicePtr destination, std::span<const std::byte> source,
                                          const Stream& stream) override;

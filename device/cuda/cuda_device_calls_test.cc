@@ -67,6 +67,32 @@ TEST_F(CudaDeviceCallsTest, WhatACopyNeedsIsOneCallEach) {
   EXPECT_EQ(driver_.TakeCalls(), Calls{});
 }
 
+// An allocation, or the registered part of one, of 32 bytes from `bytes_[16]` on.
+TEST_F(CudaDeviceCallsTest, OneQuestionTellsWhetherARangeIsPinnedAsAWhole) {
+  const std::span<const std::byte> bytes = bytes_;
+  EXPECT_EQ(Must(device_->KindOf(bytes)), MemoryKind::kPageable);
+  EXPECT_EQ(driver_.TakeCalls(), Calls{"PointerGetAttributes"});
+  driver_.attributes = {
+      {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_MEMORYTYPE_HOST},
+      {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, reinterpret_cast<uintptr_t>(&bytes_[16])},
+      {CU_POINTER_ATTRIBUTE_RANGE_SIZE, 32}};
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(16, 32))), MemoryKind::kPinned);
+  EXPECT_EQ(driver_.TakeCalls(), Calls{"PointerGetAttributes"});
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(47, 1))), MemoryKind::kPinned);
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(16, 33))), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(47, 2))), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(48, 1))), MemoryKind::kPageable);
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(15, 8))), MemoryKind::kPageable);
+  driver_.attributes[CU_POINTER_ATTRIBUTE_IS_MANAGED] = 1;
+  EXPECT_EQ(Must(device_->KindOf(bytes.subspan(16, 32))), MemoryKind::kPageable);
+  driver_.attributes[CU_POINTER_ATTRIBUTE_IS_MANAGED] = 0;
+  driver_.attributes[CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = CU_MEMORYTYPE_DEVICE;
+  EXPECT_EQ(device_->KindOf(bytes).error().code, ErrorCode::kInvalidArgument);
+  driver_.TakeCalls();
+  EXPECT_EQ(Must(device_->KindOf({})), MemoryKind::kPageable);
+  EXPECT_EQ(driver_.TakeCalls(), Calls{});
+}
+
 TEST_F(CudaDeviceCallsTest, ASweepExchangesTheCaptureModeOnce) {
   driver_.Answer("EventQuery", CUDA_ERROR_NOT_READY);
   const std::array<const Event*, 3> events = {&*event_, &*event_, &*event_};
@@ -154,7 +180,7 @@ class CudaDeviceFailuresTest : public CudaDeviceCallsTest {
         {"EventCreate", [this] { return ErrorIn(device_->CreateEvent()); }},
         {"MemHostAlloc", [this] { return ErrorIn(device_->AllocatePinned(100'000)); }},
         {"MemFreeHost", [this] { return ErrorIn(device_->Trim()); }},
-        {"PointerGetAttributes", [this] { return ErrorIn(device_->KindOf(this)); }},
+        {"PointerGetAttributes", [this] { return ErrorIn(device_->KindOf(bytes_)); }},
         {"StreamIsCapturing", [this] { return ErrorIn(device_->Inspect(*stream_)); }},
         {"StreamGetId", [this] { return ErrorIn(device_->Inspect(device_->LegacyStream())); }},
         {"StreamGetDevice", [this] { return ErrorIn(device_->Wrap(kNative)); }},

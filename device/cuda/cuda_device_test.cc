@@ -54,7 +54,7 @@ class CudaDeviceTest : public testing::Test {
     ExpectSuccess(device_->Inspect(*stream));
     ExpectSuccess(device_->Inspect(device_->LegacyStream()));
     ExpectSuccess(device_->Inspect(device_->PerThreadStream()));
-    ExpectSuccess(device_->KindOf(source->bytes().data()));
+    ExpectSuccess(device_->KindOf(source->bytes()));
     const Event* const only = &*event;
     const auto complete =
         device_->WaitAny(std::span(&only, 1), {.timeout = std::chrono::seconds(20)});

@@ -157,7 +157,7 @@ TEST_F(CaptureTest, Rule20TheDevicesOwnMethodsDisturbNoCaptureInAnyMode) {
       EXPECT_FALSE(*device_->RawIsCapturing(b_));
       EXPECT_TRUE(device_->Record(event, b_));
       EXPECT_TRUE(device_->WaitEvent(b_, event));
-      EXPECT_TRUE(device_->KindOf(slot_.bytes().data()));
+      EXPECT_TRUE(device_->KindOf(slot_.bytes()));
       EXPECT_TRUE(device_->Trim());
       return 0;
     };

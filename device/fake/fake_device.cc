@@ -30,7 +30,9 @@ Expected<PinnedBuffer> FakeDevice::AllocatePinned(uint64_t bytes) {
   return core_->AllocatePinned(core_, bytes, false);
 }
 Expected<void> FakeDevice::Trim() { return core_->Trim(false); }
-Expected<MemoryKind> FakeDevice::KindOf(const void* address) { return core_->KindOf(address); }
+Expected<MemoryKind> FakeDevice::KindOf(std::span<const std::byte> memory) {
+  return core_->KindOf(memory);
+}
 uint64_t FakeDevice::MemorySpace() const noexcept { return core_->tag(); }
 Expected<void> FakeDevice::CopyAsync(DevicePtr destination, std::span<const std::byte> source,
                                      const Stream& stream) {

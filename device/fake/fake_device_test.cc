@@ -160,11 +160,17 @@ TEST_F(FakeDeviceTest, ABadDestinationIsAnErrorThatIssuesNothing) {
   ExpectNoHazard();
 }
 
-TEST_F(FakeDeviceTest, AnAddressInsideAnAllocationHasItsKind) {
-  EXPECT_EQ(*device_->KindOf(slot_.bytes().data() + kBytes - 1), MemoryKind::kPinned);
-  int local = 0;
-  EXPECT_EQ(*device_->KindOf(&local), MemoryKind::kPageable);
-  EXPECT_EQ(device_->KindOf((target_ + 8).pointer()).error().code, ErrorCode::kInvalidArgument);
+TEST_F(FakeDeviceTest, ARangeInsideAnAllocationHasItsKind) {
+  const std::byte* const slot = slot_.bytes().data();
+  EXPECT_EQ(*device_->KindOf(slot_.bytes()), MemoryKind::kPinned);
+  EXPECT_EQ(*device_->KindOf({slot + kBytes - 1, 1}), MemoryKind::kPinned);
+  EXPECT_EQ(*device_->KindOf({slot + kBytes - 1, 2}), MemoryKind::kPageable);
+  EXPECT_EQ(*device_->KindOf({slot - 1, kBytes}), MemoryKind::kPageable);
+  EXPECT_EQ(*device_->KindOf({slot, 0}), MemoryKind::kPageable);
+  const std::byte local{};
+  EXPECT_EQ(*device_->KindOf({&local, 1}), MemoryKind::kPageable);
+  const auto* const inside = static_cast<const std::byte*>((target_ + 8).pointer());
+  EXPECT_EQ(device_->KindOf({inside, 1}).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(FakeDeviceTest, ReleasedPinnedMemoryIsServedAgainAndTrimFreesIt) {

@@ -102,8 +102,8 @@ Expected<void> FaultyDevice::Trim() {
   return Through(CallKind::kTrim, [&] { return inner_->Trim(); });
 }
 
-Expected<MemoryKind> FaultyDevice::KindOf(const void* address) {
-  return Through(CallKind::kKindOf, [&] { return inner_->KindOf(address); });
+Expected<MemoryKind> FaultyDevice::KindOf(std::span<const std::byte> memory) {
+  return Through(CallKind::kKindOf, [&] { return inner_->KindOf(memory); });
 }
 
 uint64_t FaultyDevice::MemorySpace() const noexcept { return inner_->MemorySpace(); }

@@ -54,7 +54,7 @@ std::optional<Error> FaultyDeviceTest::Call(CallKind kind) {
     case CallKind::kTrim:
       return ErrorIn(faulty_->Trim());
     case CallKind::kKindOf:
-      return ErrorIn(faulty_->KindOf(&source));
+      return ErrorIn(faulty_->KindOf({&source, 1}));
     case CallKind::kCopyAsync:
       return ErrorIn(Copy(1));
     case CallKind::kCopyBatchAsync:

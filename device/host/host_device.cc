@@ -137,9 +137,9 @@ Expected<void> HostDevice::Trim() {
 
 // A backend asks the driver, which knows memory that others pinned too, and refuses addresses of
 // device memory. Here every address is one of host memory.
-Expected<MemoryKind> HostDevice::KindOf(const void* address) {
+Expected<MemoryKind> HostDevice::KindOf(std::span<const std::byte> memory) {
   if (Expected<void> ok = CheckProcess(identity_); !ok) return ErrorOf(ok);
-  return state_->cache().Contains(address) ? MemoryKind::kPinned : MemoryKind::kPageable;
+  return state_->cache().Contains(memory) ? MemoryKind::kPinned : MemoryKind::kPageable;
 }
 
 uint64_t HostDevice::MemorySpace() const noexcept { return kHostMemorySpace; }

@@ -28,7 +28,7 @@ TEST(HostDeviceFork, EveryCallOfAnInheritedDeviceFailsInTheChild) {
   const int status = StatusOfChild([&] {
     if (!IsRefused(device->AllocatePinned(64))) return 1;
     if (!IsRefused(device->Trim())) return 2;
-    if (!IsRefused(device->KindOf(&source))) return 3;
+    if (!IsRefused(device->KindOf({&source, 1}))) return 3;
     if (!IsRefused(device->CopyAsync(there, {&source, 1}, stream))) return 4;
     if (!IsRefused(device->CopyBatchAsync(entries, stream))) return 5;
     if (!IsRefused(device->CreateEvent())) return 6;

@@ -224,21 +224,25 @@ TEST_F(HostDeviceTest, PinnedMemoryOfNoBytesIsRefused) {
   ExpectInvalid(device_->AllocatePinned(0));
 }
 
-TEST_F(HostDeviceTest, KindOfKnowsPinnedMemoryByAnyOfItsAddresses) {
+TEST_F(HostDeviceTest, KindOfKnowsPinnedMemoryByAnyPartOfIt) {
   const PinnedBuffer buffer = *device_->AllocatePinned(1000);
-  EXPECT_EQ(device_->KindOf(buffer.bytes().data()), MemoryKind::kPinned);
-  EXPECT_EQ(device_->KindOf(buffer.bytes().data() + 999), MemoryKind::kPinned);
-  EXPECT_EQ(device_->KindOf(buffer.bytes().data() + 1000), MemoryKind::kPageable);
-  EXPECT_EQ(device_->KindOf(&buffer), MemoryKind::kPageable);
-  EXPECT_EQ(device_->KindOf(nullptr), MemoryKind::kPageable);
+  const std::byte* const data = buffer.bytes().data();
+  EXPECT_EQ(device_->KindOf(buffer.bytes()), MemoryKind::kPinned);
+  EXPECT_EQ(device_->KindOf({data + 999, 1}), MemoryKind::kPinned);
+  EXPECT_EQ(device_->KindOf({data + 999, 2}), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf({data + 1000, 1}), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf({data - 1, 2}), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf(std::as_bytes(std::span(&buffer, 1))), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf({data, 0}), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf({}), MemoryKind::kPageable);
 }
 
 TEST_F(HostDeviceTest, ADyingBufferGivesItsMemoryToTheCacheAndTrimFreesIt) {
   const std::byte* data = device_->AllocatePinned(1000)->bytes().data();
-  EXPECT_EQ(device_->KindOf(data), MemoryKind::kPinned);
+  EXPECT_EQ(device_->KindOf({data, 1000}), MemoryKind::kPinned);
   EXPECT_EQ(device_->AllocatePinned(1000)->bytes().data(), data);
   ASSERT_TRUE(device_->Trim());
-  EXPECT_EQ(device_->KindOf(data), MemoryKind::kPageable);
+  EXPECT_EQ(device_->KindOf({data, 1000}), MemoryKind::kPageable);
 }
 
 TEST_F(HostDeviceTest, PinnedMemoryBeyondTheLimitIsRefusedUntilSomeIsGivenBack) {
@@ -280,7 +284,7 @@ TEST_F(HostDeviceTest, ThreadsShareADevice) {
       EXPECT_TRUE(device_->CopyAsync(DevicePtr(destination.data()), buffer.bytes(), stream_));
       EXPECT_TRUE(device_->Record(event, stream_));
       EXPECT_EQ(device_->Query(event), EventState::kComplete);
-      EXPECT_EQ(device_->KindOf(buffer.bytes().data()), MemoryKind::kPinned);
+      EXPECT_EQ(device_->KindOf(buffer.bytes()), MemoryKind::kPinned);
       EXPECT_EQ(destination, Filled(value));
       EXPECT_TRUE(device_->Trim());
     }

@@ -1,6 +1,5 @@
 #include "h2d/device/host/pinned_cache.h"
 
-#include <functional>
 #include <new>
 #include <string>
 #include <vector>
@@ -62,14 +61,16 @@ void HostPinnedCache::Trim() noexcept {
   FreeIdle();
 }
 
-bool HostPinnedCache::Contains(const void* address) const noexcept {
+bool HostPinnedCache::Contains(std::span<const std::byte> memory) const noexcept {
+  if (memory.empty()) return false;
   const MutexLock lock(mutex_);
-  // The last block that starts at or before the address is the only one that can hold it.
-  const auto* const byte = static_cast<const std::byte*>(address);
-  auto after = blocks_.upper_bound(const_cast<std::byte*>(byte));
+  // The last block that starts at or before the first byte is the only one that can hold it.
+  auto after = blocks_.upper_bound(const_cast<std::byte*>(memory.data()));
   if (after == blocks_.begin()) return false;
   const auto& [data, block] = *--after;
-  return std::less<>()(byte, data + block.bytes);
+  const auto offset =
+      reinterpret_cast<uintptr_t>(memory.data()) - reinterpret_cast<uintptr_t>(data);
+  return offset < block.bytes && memory.size() <= block.bytes - offset;
 }
 
 uint64_t HostPinnedCache::held_bytes() const noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 
 #include "h2d/device/error.h"
 #include "h2d/device/sync.h"
@@ -33,8 +34,8 @@ class HostPinnedCache {
   // Frees what is idle.
   void Trim() noexcept H2D_EXCLUDES(mutex_);
 
-  // Whether `address` lies in a block, idle ones included.
-  bool Contains(const void* address) const noexcept H2D_EXCLUDES(mutex_);
+  // Whether one block, idle ones included, holds all of `memory`; nothing is held by none.
+  bool Contains(std::span<const std::byte> memory) const noexcept H2D_EXCLUDES(mutex_);
 
   // The bytes held, in use and idle.
   uint64_t held_bytes() const noexcept H2D_EXCLUDES(mutex_);

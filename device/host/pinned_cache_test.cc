@@ -69,12 +69,15 @@ TEST(HostPinnedCache, TrimFreesWhatIsIdleAndNothingElse) {
 
 TEST(HostPinnedCache, ContainsEveryByteOfABlockAndNoneBesides) {
   HostPinnedCache cache(1000);
-  EXPECT_FALSE(cache.Contains(nullptr));
+  EXPECT_FALSE(cache.Contains({}));
   std::byte* const block = *cache.Take(100);
-  EXPECT_FALSE(cache.Contains(block - 1));
-  EXPECT_TRUE(cache.Contains(block));
-  EXPECT_TRUE(cache.Contains(block + 99));
-  EXPECT_FALSE(cache.Contains(block + 100));
+  EXPECT_FALSE(cache.Contains({block - 1, 2}));
+  EXPECT_TRUE(cache.Contains({block, 100}));
+  EXPECT_TRUE(cache.Contains({block + 99, 1}));
+  EXPECT_FALSE(cache.Contains({block, 101}));
+  EXPECT_FALSE(cache.Contains({block + 100, 1}));
+  EXPECT_FALSE(cache.Contains({block, 0}));
+  EXPECT_FALSE(cache.Contains({block + 1, ~size_t{0}}));
 }
 
 TEST(HostPinnedCache, MemoryStillInUseAtTheEndStaysReadable) {

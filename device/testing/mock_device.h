@@ -42,7 +42,7 @@ class MockDevice : public Device {
 
   MOCK_METHOD(Expected<PinnedBuffer>, AllocatePinned, (uint64_t bytes), (override));
   MOCK_METHOD(Expected<void>, Trim, (), (override));
-  MOCK_METHOD(Expected<MemoryKind>, KindOf, (const void* address), (override));
+  MOCK_METHOD(Expected<MemoryKind>, KindOf, (std::span<const std::byte> memory), (override));
   MOCK_METHOD(uint64_t, MemorySpace, (), (const, noexcept, override));
   MOCK_METHOD(Expected<void>, CopyAsync,
               (DevicePtr destination, std::span<const std::byte> source, const Stream& stream),

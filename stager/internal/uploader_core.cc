@@ -103,11 +103,7 @@ StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept
 
 Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
   if (source.kind() != UploadSource::Kind::kMemory) return MemoryKind::kFileBacked;
-  auto first = device_->KindOf(&source.memory().front());
-  if (!first || *first == MemoryKind::kPageable) return first;
-  auto last = device_->KindOf(&source.memory().back());
-  if (!last) return last;
-  return *first == *last ? *first : MemoryKind::kPageable;
+  return device_->KindOf(source.memory());
 }
 
 Expected<UploadTicket> UploaderCore::Upload(const Destination& destination, UploadSource& source,

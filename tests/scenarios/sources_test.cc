@@ -25,13 +25,15 @@ TEST_P(Sources, AnInteriorAddressCountsAsItsAllocationDoes) {
   const PinnedBuffer pinned = fake().AllocatePinned(bytes()).value();
   const std::byte* start = pinned.bytes().data();
   for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, bytes() / 2, bytes() - 1}) {
-    EXPECT_EQ(fake().KindOf(start + offset).value(), MemoryKind::kPinned) << offset;
+    EXPECT_EQ(fake().KindOf({start + offset, 1}).value(), MemoryKind::kPinned) << offset;
   }
   const Values pageable = ValuesOf(1);
-  EXPECT_EQ(fake().KindOf(&pageable.back()).value(), MemoryKind::kPageable);
+  EXPECT_EQ(fake().KindOf(std::as_bytes(std::span(pageable).last(1))).value(),
+            MemoryKind::kPageable);
   const Destination to = NewDestination();
   for (const uint64_t offset : {uint64_t{0}, bytes() - 1}) {
-    ExpectError(fake().KindOf((to.ptr + offset).pointer()), ErrorCode::kInvalidArgument);
+    const auto* const inside = static_cast<const std::byte*>((to.ptr + offset).pointer());
+    ExpectError(fake().KindOf({inside, 1}), ErrorCode::kInvalidArgument);
   }
   // A copy from an interior address is tracked like one from the start.
   const Stream stream = fake().NewStream("plan");

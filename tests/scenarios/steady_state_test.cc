@@ -65,9 +65,9 @@ class UncountedDevice final : public Device {
     const Counting off(false);
     return inner_->Trim();
   }
-  Expected<MemoryKind> KindOf(const void* address) override {
+  Expected<MemoryKind> KindOf(std::span<const std::byte> memory) override {
     const Counting off(false);
-    return inner_->KindOf(address);
+    return inner_->KindOf(memory);
   }
   uint64_t MemorySpace() const noexcept override { return inner_->MemorySpace(); }
   Expected<void> CopyAsync(DevicePtr destination, std::span<const std::byte> source,

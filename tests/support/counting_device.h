@@ -49,7 +49,9 @@ class CountingDevice final : public Device {
     ++CallsOfThisThread().trims;
     return inner_->Trim();
   }
-  Expected<MemoryKind> KindOf(const void* address) override { return inner_->KindOf(address); }
+  Expected<MemoryKind> KindOf(std::span<const std::byte> memory) override {
+    return inner_->KindOf(memory);
+  }
   uint64_t MemorySpace() const noexcept override { return inner_->MemorySpace(); }
   Expected<void> CopyAsync(DevicePtr destination, std::span<const std::byte> source,
                            const Stream& stream) override {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
 namespace h2d::internal {
 
@@ -90,7 +91,14 @@ void PlayedDriver::PlayMemory() {
   api_.MemcpyHtoDAsync = [](CUdeviceptr, const void*, size_t, CUstream) {
     return Called("MemcpyHtoDAsync");
   };
-  api_.PointerGetAttributes = [](unsigned, CUpointer_attribute*, void**, CUdeviceptr) {
+  api_.PointerGetAttributes = [](unsigned count, CUpointer_attribute* asked, void** values,
+                                 CUdeviceptr) {
+    for (unsigned i = 0; i < count; ++i) {
+      const uint64_t value = played_->attributes[asked[i]];
+      const bool wide = asked[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+                        asked[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+      std::memcpy(values[i], &value, wide ? sizeof(uint64_t) : sizeof(unsigned));
+    }
     return Called("PointerGetAttributes");
   };
 }

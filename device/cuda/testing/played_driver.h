@@ -44,6 +44,9 @@ class PlayedDriver {
   CUcontext stream_context = kPrimary;
   CUdevice stream_device = 0;
 
+  // Of every address, as it is asked for in `PointerGetAttributes`; 0 when nothing is said of it.
+  std::map<CUpointer_attribute, uint64_t> attributes;
+
   // The blocks that are allocated and not freed.
   std::set<void*> pinned;
 

@@ -41,9 +41,9 @@ Expected<PinnedBuffer> WatchedDevice::AllocatePinned(uint64_t bytes) {
 
 Expected<void> WatchedDevice::Trim() { return inner_->Trim(); }
 
-Expected<MemoryKind> WatchedDevice::KindOf(const void* address) {
+Expected<MemoryKind> WatchedDevice::KindOf(std::span<const std::byte> memory) {
   exploration_.Announce({});
-  return inner_->KindOf(address);
+  return inner_->KindOf(memory);
 }
 
 Expected<void> WatchedDevice::CopyAsync(DevicePtr destination, std::span<const std::byte> source,

@@ -28,7 +28,7 @@ class WatchedDevice final : public Device {
 
   Expected<PinnedBuffer> AllocatePinned(uint64_t bytes) override;
   Expected<void> Trim() override;
-  Expected<MemoryKind> KindOf(const void* address) override;
+  Expected<MemoryKind> KindOf(std::span<const std::byte> memory) override;
   uint64_t MemorySpace() const noexcept override { return inner_->MemorySpace(); }
   Expected<void> CopyAsync(DevicePtr destination, std::span<const std::byte> source,
                            const Stream& stream) override;

@@ -56,7 +56,7 @@ class Core final : public HandleOwner, private Effects {
   // Each is the method of `FakeDevice` with its name.
   Expected<PinnedBuffer> AllocatePinned(std::shared_ptr<Core> self, uint64_t bytes, bool raw);
   Expected<void> Trim(bool raw);
-  Expected<MemoryKind> KindOf(const void* address);
+  Expected<MemoryKind> KindOf(std::span<const std::byte> memory);
   Expected<void> CopyAsync(DevicePtr to, std::span<const std::byte> from, const Stream& stream);
   Expected<void> CopyBatchAsync(std::span<const CopyEntry> entries, const Stream& stream);
   Expected<Event> CreateEvent(std::shared_ptr<Core> self);

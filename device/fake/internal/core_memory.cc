@@ -95,15 +95,17 @@ Expected<void> Core::Trim(bool raw) {
   return {};
 }
 
-Expected<MemoryKind> Core::KindOf(const void* address) {
+Expected<MemoryKind> Core::KindOf(std::span<const std::byte> memory) {
   Lock lock;
   const Expected<Caller> caller = Enter(lock, OpKind::kOther, options_.latencies.host_inspect_call);
   if (!caller) return Unexpected(caller.error());
-  if (device_memory_.Find(reinterpret_cast<uintptr_t>(address)) != nullptr) {
-    return InvalidArgument("The address lies in device memory.");
+  if (memory.empty()) return MemoryKind::kPageable;
+  if (device_memory_.Find(reinterpret_cast<uintptr_t>(memory.data())) != nullptr) {
+    return InvalidArgument("The memory begins in device memory.");
   }
-  const PinnedBlock* block = pinned_memory_.Find(static_cast<const std::byte*>(address));
-  return block == nullptr ? MemoryKind::kPageable : MemoryKind::kPinned;
+  const PinnedBlock* block = pinned_memory_.Find(memory.data());
+  const bool pinned = block != nullptr && block->Holds(memory);
+  return pinned ? MemoryKind::kPinned : MemoryKind::kPageable;
 }
 
 void Core::OnHostAccess(std::span<const std::byte> bytes, HostAccess access) noexcept {

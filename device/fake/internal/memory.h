@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,11 @@ struct PinnedBlock {
   Clock released;  // what happened before its release: acquired by whoever gets it next
 
   bool Holds(const std::byte* at) const noexcept { return at < data.get() + used; }
+  // All of `memory`, which begins inside.
+  bool Holds(std::span<const std::byte> memory) const noexcept {
+    return Holds(memory.data()) &&
+           memory.size() <= static_cast<uint64_t>(data.get() + used - memory.data());
+  }
   MemoryRef Ref(const std::byte* at, uint64_t size) const noexcept {
     return {MemorySpaceKind::kPinned, id, static_cast<uint64_t>(at - data.get()), size};
   }
