@@ -11,13 +11,6 @@
 namespace h2d::bench {
 namespace {
 
-// Drains the device; answers whether it was idle already, when that took no longer than the call.
-bool DrainedAtOnce() {
-  const Clock::time_point start = Clock::now();
-  Check(cudaDeviceSynchronize(), "Draining the device");
-  return NsSince(start) < 15'000;
-}
-
 const Contender& Beside(const std::vector<Contender>& contenders, const Contender& contender) {
   if (!contender.beside) return contenders.front();
   const auto named = std::ranges::find(contenders, contender.beside(), &Contender::name);
@@ -35,9 +28,16 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+bool DrainedAtOnce() {
+  const Clock::time_point start = Clock::now();
+  Check(cudaDeviceSynchronize(), "Draining the device");
+  return NsSince(start) < 15'000;
+}
+
 void Compare(const std::string& title, std::vector<Contender> contenders, uint64_t calls) {
   for (int loop = 0; loop <= kLoops; ++loop) {
-    for (Contender& contender : contenders) {
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      Contender& contender = contenders[loop % 2 == 0 ? i : contenders.size() - 1 - i];
       Check(cudaDeviceSynchronize(), "Draining the device");
       const Clock::time_point start = Clock::now();
       for (uint64_t n = 0; n < calls; ++n) contender.call(n);

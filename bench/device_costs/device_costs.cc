@@ -1,6 +1,6 @@
 // What the CUDA backend and the stager cost beside the driver's own calls, on the machine at hand.
 //
-// Contenders take turns, loop by loop of 1,000 calls, and are compared by medians of nine; the
+// Contenders take turns, loop by loop of 1,000 calls, and are compared by medians of 31; the
 // stream is drained between loops. A growth behind a busy device is timed call by call.
 //
 //   bench/gpu/run costs

@@ -1,10 +1,13 @@
-#include <atomic>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
-#include <functional>
-#include <thread>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "h2d/bench/device_costs/compare.h"
+#include "h2d/bench/device_costs/crew.h"
 #include "h2d/bench/device_costs/rows.h"
 #include "h2d/stager/pinned_stager.h"
 
@@ -14,36 +17,37 @@ namespace {
 constexpr uint64_t kCalls = 1000;
 constexpr uint64_t kBytes = 256;
 
-// Copies made in a microsecond by `threads` threads together, the median of `kLoops` loops.
-double Throughput(size_t threads, const std::function<void(size_t thread, uint64_t n)>& call) {
-  std::vector<double> rates;
+// What one way reaches with one thread and with two.
+struct Scaling {
+  std::string name;
+  Crew::Call call;
+  std::array<std::vector<double>, 2> rates = {};
+  std::array<int, 2> caught_up = {};
+};
+
+// The ways and the numbers of threads take turns, loop by loop, there and back: what a machine does
+// to one it does to all.
+void Measure(Crew& crew, std::vector<Scaling>& ways) {
+  const size_t turns = ways.size() * 2;
   for (int loop = 0; loop <= kLoops; ++loop) {
-    Check(cudaDeviceSynchronize(), "Draining the device");
-    std::atomic<size_t> ready{0};
-    std::vector<std::thread> running;
-    std::vector<double> ns(threads);
-    for (size_t thread = 0; thread < threads; ++thread) {
-      running.emplace_back([&, thread] {
-        // An engine's threads have a device; one that has none pays for each call of the driver.
-        Check(cudaSetDevice(0), "Choosing the device");
-        call(thread, 0);  // whatever a thread's first call costs
-        ++ready;
-        while (ready < threads) std::this_thread::yield();
-        const Clock::time_point start = Clock::now();
-        for (uint64_t n = 0; n < kCalls; ++n) call(thread, n);
-        ns[thread] = NsSince(start);
-      });
+    for (size_t i = 0; i < turns; ++i) {
+      const size_t turn = loop % 2 == 0 ? i : turns - 1 - i;
+      Scaling& way = ways[turn / 2];
+      Check(cudaDeviceSynchronize(), "Draining the device");
+      const double rate = crew.Rate(turn % 2 + 1, kCalls, way.call);
+      const bool idle = DrainedAtOnce();
+      if (loop == 0) continue;  // it warms up
+      way.rates[turn % 2].push_back(rate);
+      way.caught_up[turn % 2] += idle ? 1 : 0;
     }
-    for (std::thread& thread : running) thread.join();
-    double rate = 0;
-    for (const double of_thread : ns) rate += kCalls / of_thread * 1e3;
-    if (loop > 0) rates.push_back(rate);
   }
-  return Quantile(rates, 0.5);
 }
 
-void Print(const char* name, double one, double two) {
-  std::printf("  %-58s %6.3f  %6.3f  x%.3f\n", name, one, two, two / one);
+void Print(const Scaling& way) {
+  const double one = Quantile(way.rates[0], 0.5);
+  const double two = Quantile(way.rates[1], 0.5);
+  std::printf("  %-58s %9.3f  %9.3f  x%.3f  caught up %d, %d\n", way.name.c_str(), one, two,
+              two / one, way.caught_up[0], way.caught_up[1]);
 }
 
 }  // namespace
@@ -70,12 +74,16 @@ void CompareThreadScaling(Setting& setting) {
     values.fill(static_cast<uint8_t>(n));
     Must(stager->Copy({DevicePtr(s.There(n)), kBytes, 1}, values, *s.stream));
   };
+  std::vector<Scaling> ways = {
+      {"raw: memcpy + cudaMemcpyAsync + cudaEventRecord, 512 slots each", raw},
+      {"stager: Copy, one stager, 1,024 slots", staged},
+  };
+  Crew crew(2);
+  Measure(crew, ways);
   std::printf(
       "copies of %llu B a microsecond by one thread, by two on two streams, loops of %llu\n",
       static_cast<unsigned long long>(kBytes), static_cast<unsigned long long>(kCalls));
-  Print("raw: memcpy + cudaMemcpyAsync + cudaEventRecord, 512 slots each", Throughput(1, raw),
-        Throughput(2, raw));
-  Print("stager: Copy, one stager, 1,024 slots", Throughput(1, staged), Throughput(2, staged));
+  for (const Scaling& way : ways) Print(way);
   std::fflush(stdout);
 }
 
