@@ -234,25 +234,33 @@ TEST_F(PinnedStagerTest, IdleMemoryOfOneSizeMakesRoomForAnother) {
 }
 
 // Those are still in the caches; all of a wide ring's slots are not. A look frees half of what is
-// listed, and is made each time that 64 more are in use.
+// listed, and is made each time that 256 KiB more are in use, or 256 slots.
 TEST_F(PinnedStagerTest, AWideRingGoesOnWithTheSlotsThatItUsedLast) {
-  auto wide =
-      PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 512, .max_slots = 512});
-  ASSERT_TRUE(wide);
-  for (int i = 0; i < 2000; ++i) ASSERT_TRUE((*wide)->Copy(To(1), std::vector<int>{i}, stream_));
-  EXPECT_LE((*wide)->stats().slots_in_use_most, 128u);
-  EXPECT_EQ((*wide)->stats().growths, 0u);
+  for (const auto& [count, most] : {std::pair<size_t, uint32_t>{1024, 128}, {1, 512}}) {
+    auto wide = PinnedStager::Create(
+        device_, {.slot_bytes = count * sizeof(int), .initial_slots = 1024, .max_slots = 1024});
+    ASSERT_TRUE(wide);
+    std::vector<int> to(count);
+    const std::vector<int> values(count, 7);
+    for (int i = 0; i < 2000; ++i)
+      ASSERT_TRUE((*wide)->Copy(Destination::Of(to.data(), count), values, stream_));
+    EXPECT_LE((*wide)->stats().slots_in_use_most, most);
+    EXPECT_EQ((*wide)->stats().growths, 0u);
+  }
 }
 
 // Nothing is in flight for long on this device, so that a sweep frees half of what was listed.
 TEST_F(PinnedStagerTest, SoDoesOneWhoseThreadCopiesOnTwoStreamsInTurns) {
-  auto wide =
-      PinnedStager::Create(device_, {.slot_bytes = 256, .initial_slots = 512, .max_slots = 512});
+  constexpr size_t kCount = 1024;
+  auto wide = PinnedStager::Create(
+      device_, {.slot_bytes = kCount * sizeof(int), .initial_slots = 512, .max_slots = 512});
   ASSERT_TRUE(wide);
   const Stream other = device_->NewStream();
+  std::vector<int> to(kCount);
+  const std::vector<int> values(kCount, 7);
   for (int i = 0; i < 2000; ++i) {
     const Stream& stream = i % 2 == 0 ? stream_ : other;
-    ASSERT_TRUE((*wide)->Copy(To(1), std::vector<int>{i}, stream));
+    ASSERT_TRUE((*wide)->Copy(Destination::Of(to.data(), kCount), values, stream));
   }
   EXPECT_LE((*wide)->stats().slots_in_use_most, 256u);
 }

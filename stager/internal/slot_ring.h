@@ -173,7 +173,7 @@ class SlotRing {
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
   // So many more slots in use, at most, make a caller look for completions.
-  static constexpr uint32_t kLookEvery = 64;
+  static constexpr uint32_t kLookEvery = 256;
   // Events beyond `max_slots`, for slots whose memory is free but whose event is still looked at.
   static constexpr uint32_t kSpareEvents = 64;
 
