@@ -57,17 +57,22 @@ inline bool SameBytes(const std::byte* a, const std::byte* b, uint64_t bytes) no
 
 ByteSpan SearchDifference(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept;
 
-// From the first to the last byte in which two runs differ; empty when they are equal. What changed
-// usually did so in its first and in its last word: then nothing is searched.
-inline ByteSpan DifferenceOf(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+// From the first to the last byte in which two runs of at least a word differ, if they do in their
+// first and in their last word, as what changed usually does; else empty, and nothing was searched.
+inline ByteSpan DifferenceAtEnds(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
   constexpr uint64_t kWord = sizeof(uint64_t);
-  if (bytes >= kWord) {
-    const uint64_t first = DifferingBits(a, b);
-    const uint64_t last = DifferingBits(a + bytes - kWord, b + bytes - kWord);
-    if (first != 0 && last != 0) {
-      return {static_cast<uint64_t>(std::countr_zero(first)) / 8,
-              bytes - static_cast<uint64_t>(std::countl_zero(last)) / 8};
-    }
+  const uint64_t first = DifferingBits(a, b);
+  const uint64_t last = DifferingBits(a + bytes - kWord, b + bytes - kWord);
+  if (first == 0 || last == 0) return {};
+  return {static_cast<uint64_t>(std::countr_zero(first)) / 8,
+          bytes - static_cast<uint64_t>(std::countl_zero(last)) / 8};
+}
+
+// From the first to the last byte in which two runs differ; empty when they are equal.
+inline ByteSpan DifferenceOf(const std::byte* a, const std::byte* b, uint64_t bytes) noexcept {
+  if (bytes >= sizeof(uint64_t)) {
+    const ByteSpan ends = DifferenceAtEnds(a, b, bytes);
+    if (!ends.empty()) return ends;
   }
   return SearchDifference(a, b, bytes);
 }

@@ -55,7 +55,33 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
   spans_.reserve(2 * rows_.size());
 }
 
-void StepImage::WriteAnew(uint32_t index, ByteSpan asked, const ImageBytes& image) {
+// Of a row of which nothing is known all is replaced.
+void StepImage::WriteUnknown(uint32_t index, ByteSpan asked, const std::byte* values,
+                             uint32_t element_bytes) {
+  Row& row = rows_[index];
+  const uint64_t bytes = asked.bytes();
+  if (bytes > 0 && row.known.empty() && !row.device_written) {
+    row.known = asked;
+    return Replace(index, asked, {0, bytes}, values);
+  }
+  WriteImage(index, asked,
+             ImageBytes{.values = values, .value_bytes = bytes, .element_bytes = element_bytes});
+}
+
+// What changed usually did so in its first and in its last word: then nothing is searched.
+void StepImage::WriteDiffering(uint32_t index, ByteSpan asked, const std::byte* values,
+                               uint32_t element_bytes) {
+  const uint64_t bytes = asked.bytes();
+  if (bytes >= sizeof(uint64_t)) {
+    const ByteSpan differs = DifferenceAtEnds(values, bytes_.get() + asked.begin, bytes);
+    if (!differs.empty())
+      return Replace(index, asked, WholeElements(differs, element_bytes), values);
+  }
+  WriteImage(index, asked,
+             ImageBytes{.values = values, .value_bytes = bytes, .element_bytes = element_bytes});
+}
+
+void StepImage::WriteImage(uint32_t index, ByteSpan asked, const ImageBytes& image) {
   if (asked.empty()) return;
   Row& row = rows_[index];
   std::byte* const held = bytes_.get() + asked.begin;

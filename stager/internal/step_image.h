@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -62,15 +63,17 @@ class StepImage {
     const uint64_t pad_bytes =
         pad_rest && field.pad != nullptr ? row.bytes - place.first_byte - values.size() : 0;
     const ByteSpan asked{begin, begin + values.size() + pad_bytes};
-    if (pad_bytes > 0 || !row.Knows(asked) ||
-        !SameBytes(bytes_.get() + begin, values.data(), values.size())) {
-      return WriteAnew(index, asked,
-                       ImageBytes{.values = values.data(),
-                                  .value_bytes = values.size(),
-                                  .pad = field.pad,
-                                  .pad_bytes = pad_bytes,
-                                  .element_bytes = field.element_bytes});
+    if (pad_bytes > 0) {
+      return WriteImage(index, asked,
+                        ImageBytes{.values = values.data(),
+                                   .value_bytes = values.size(),
+                                   .pad = field.pad,
+                                   .pad_bytes = pad_bytes,
+                                   .element_bytes = field.element_bytes});
     }
+    if (!row.Knows(asked)) return WriteUnknown(index, asked, values.data(), field.element_bytes);
+    if (!SameBytes(bytes_.get() + begin, values.data(), values.size()))
+      return WriteDiffering(index, asked, values.data(), field.element_bytes);
     asked_bytes_ += asked.bytes();
     Log(index, asked, {});
   }
@@ -136,8 +139,21 @@ class StepImage {
     return rows_[shapes_[field].first_row + row];
   }
 
-  // A write of `image` to `asked`, which lies in a row.
-  void WriteAnew(uint32_t row, ByteSpan asked, const ImageBytes& image);
+  // Writes to `asked`, which lies in a row: of values alone, where not all is known, and where all
+  // is and some differs; and of any image.
+  void WriteUnknown(uint32_t row, ByteSpan asked, const std::byte* values, uint32_t element_bytes);
+  void WriteDiffering(uint32_t row, ByteSpan asked, const std::byte* values,
+                      uint32_t element_bytes);
+  void WriteImage(uint32_t row, ByteSpan asked, const ImageBytes& image);
+
+  // Takes the bytes of `elements`, counted from `asked`'s start, from `values`: they are pending.
+  void Replace(uint32_t row, ByteSpan asked, ByteSpan elements, const std::byte* values) {
+    asked_bytes_ += asked.bytes();
+    pending_ = true;
+    Log(row, asked, {asked.begin + elements.begin, asked.begin + elements.end});
+    std::memcpy(bytes_.get() + asked.begin + elements.begin, values + elements.begin,
+                elements.bytes());
+  }
 
   // Elements written one by one become one entry, and writes of nothing none.
   void Log(uint32_t row, ByteSpan asked, ByteSpan pending) {
