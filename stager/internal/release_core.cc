@@ -53,12 +53,19 @@ Expected<ReleaseCore::Named> ReleaseCore::Name(const Stream& stream) const {
   return Named{stream.id(), true};
 }
 
+// Looked for first: what a queue is made of is allocated.
+ReleaseCore::StreamQueue& ReleaseCore::QueueFor(StreamId id, const Stream& stream) {
+  const auto found = queues_.find(id);
+  if (found != queues_.end()) [[likely]]
+    return found->second;
+  return queues_.emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
+      .first->second;
+}
+
 // Nobody overtakes who waits, but callbacks: those who wait may be what they hold up.
 bool ReleaseCore::TryReserve(StreamId id, const Stream& stream, uint64_t bytes, uint64_t place) {
   MutexLock lock(mutex_);
-  StreamQueue& queue =
-      queues_.try_emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
-          .first->second;
+  StreamQueue& queue = QueueFor(id, stream);
   const bool first = queue.waiting.empty() || queue.waiting.front() == place;
   if (!first && ReleaseOfThisThread() == nullptr) return false;
   const auto sum = CheckedSum(queue.bytes, bytes);
@@ -75,9 +82,7 @@ uint64_t ReleaseCore::StandInLine(StreamId id, const Stream& stream) {
   MutexLock lock(mutex_);
   ++waiters_;
   ++stats_.waits;
-  StreamQueue& queue =
-      queues_.try_emplace(id, StreamQueue{.stream = stream, .open = {}, .in_flight = {}})
-          .first->second;
+  StreamQueue& queue = QueueFor(id, stream);
   return queue.waiting.emplace_back(++last_number_);
 }
 

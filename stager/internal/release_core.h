@@ -127,8 +127,8 @@ class ReleaseCore {
     std::multiset<uint64_t> recording{};
     uint64_t items = 0;  // reserved, open, recording or in flight
     uint64_t bytes = 0;
-    bool due = false;                // a flush was put off
-    std::deque<uint64_t> waiting{};  // who waits at a limit, in line; such a queue is not dropped
+    bool due = false;                 // a flush was put off
+    std::vector<uint64_t> waiting{};  // who waits at a limit, in line; such a queue is not dropped
   };
   using Queues = std::map<StreamId, StreamQueue>;
 
@@ -146,6 +146,7 @@ class ReleaseCore {
     std::vector<BatchRef> in_flight;
   };
 
+  StreamQueue& QueueFor(StreamId id, const Stream& stream) H2D_REQUIRES(mutex_);
   // A place in the line of those who wait at a limit; 0: not in it.
   bool TryReserve(StreamId id, const Stream& stream, uint64_t bytes, uint64_t place);
   uint64_t StandInLine(StreamId id, const Stream& stream);
