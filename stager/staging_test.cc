@@ -46,6 +46,16 @@ TEST(StagingTest, ThresholdsAreFields) {
   EXPECT_EQ(Staging::Of(4, MemoryKind::kPageable, policy), (Staging{true, false}));
 }
 
+TEST(StagingTest, PageableBelowTheLowerBorderGoesDirectlyAndAtItThroughPinned) {
+  StagingPolicy policy = StagingPolicy::Pipelined();
+  EXPECT_EQ(policy.pageable_through_pinned_from_bytes, 0U);
+  policy.pageable_through_pinned_from_bytes = 24'577;
+  EXPECT_FALSE(Staging::Of(24'576, MemoryKind::kPageable, policy).through_pinned);
+  EXPECT_TRUE(Staging::Of(24'577, MemoryKind::kPageable, policy).through_pinned);
+  EXPECT_FALSE(Staging::Of(24'577, MemoryKind::kPinned, policy).through_pinned);
+  EXPECT_TRUE(Staging::Of(1, MemoryKind::kFileBacked, policy).through_pinned);
+}
+
 TEST(StagingTest, KnownGoodIsTheDefault) { EXPECT_EQ(StagingPolicy::KnownGood(), StagingPolicy{}); }
 
 }  // namespace

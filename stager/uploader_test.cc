@@ -216,20 +216,42 @@ TEST_F(UploaderTest, PinnedMemoryGoesAsItIsAndIsKeptUntilItWasRead) {
   }
 }
 
-TEST_F(UploaderTest, APolicyMaySendLargePageableMemoryDirectly) {
+TEST_F(UploaderTest, APolicyMaySendLargeAndSmallPageableMemoryDirectly) {
   UploaderOptions options = Small();
   options.policy.pageable_through_pinned_below_bytes = 2 * kChunk;
-  Make(options);
-  const Bytes source = Pattern(2 * kChunk);
-  const Destination to = NewDestination(source.size());
-  ASSERT_TRUE(fake_->Hold(stream_));
-  const auto ticket = uploader_->Upload(to, UploadSource::Memory(source), stream_);
-  ASSERT_TRUE(ticket);
-  EXPECT_EQ(uploader_->stats().chunks.copies_issued, 0U);
-  EXPECT_FALSE(uploader_->SourceReusable(*ticket).value_or(true));
-  ASSERT_TRUE(fake_->Release(stream_));
-  EXPECT_TRUE(Read(to) == source);
-  EXPECT_TRUE(uploader_->SourceReusable(*ticket).value_or(false));
+  options.policy.pageable_through_pinned_from_bytes = 101;
+  for (const uint64_t bytes : {uint64_t{100}, 2 * kChunk}) {
+    SCOPED_TRACE(bytes);
+    Make(options);
+    const Bytes source = Pattern(bytes);
+    const Destination to = NewDestination(bytes);
+    ASSERT_TRUE(fake_->Hold(stream_));
+    const auto ticket = uploader_->Upload(to, UploadSource::Memory(source), stream_);
+    ASSERT_TRUE(ticket);
+    EXPECT_EQ(uploader_->stats().chunks.copies_issued, 0U);
+    EXPECT_FALSE(uploader_->SourceReusable(*ticket).value_or(true));
+    ASSERT_TRUE(fake_->Release(stream_));
+    EXPECT_TRUE(Read(to) == source);
+    EXPECT_TRUE(uploader_->SourceReusable(*ticket).value_or(false));
+  }
+}
+
+TEST_F(UploaderTest, PageableMemoryBetweenThePolicysBordersPassesThroughPinned) {
+  UploaderOptions options = Small();
+  options.policy.pageable_through_pinned_below_bytes = 2 * kChunk;
+  options.policy.pageable_through_pinned_from_bytes = 101;
+  for (const uint64_t bytes : {uint64_t{101}, 2 * kChunk - 1}) {
+    SCOPED_TRACE(bytes);
+    Make(options);
+    const Bytes source = Pattern(bytes);
+    ASSERT_TRUE(fake_->Hold(stream_));
+    const auto ticket =
+        uploader_->Upload(NewDestination(bytes), UploadSource::Memory(source), stream_);
+    ASSERT_TRUE(ticket);
+    EXPECT_GE(uploader_->stats().chunks.copies_issued, 1U);
+    EXPECT_TRUE(uploader_->SourceReusable(*ticket).value_or(false));
+    ASSERT_TRUE(fake_->Release(stream_));
+  }
 }
 
 // A stream that stands still gives no chunk back: what is pinned stays bounded, and the wait ends.

@@ -56,6 +56,18 @@ TEST(Choose, TheBorderIsWhereTheDriverIsFasterForGood) {
   EXPECT_EQ(border({1, 2, 3, 4}), kMiB);
 }
 
+TEST(Choose, TheLowerBorderIsBehindWhatIsFasterDirectlyFromTheSmallestOn) {
+  const Series pipeline = Way("pageable, pipeline", {3, 4, 5});
+  const Series ring = Way("pageable, ring", {2, 3, 6});
+  const auto border = [&](const std::vector<double>& direct) {
+    return Choose({pipeline, ring, Way("pageable, uploader, directly", direct)})
+        .policy.pageable_through_pinned_from_bytes;
+  };
+  EXPECT_EQ(border({2, 1, 1}), 0U);
+  EXPECT_EQ(border({1, 3.5, 1}), kMiB + 1);
+  EXPECT_EQ(border({1, 2, 5.5}), 4 * kMiB + 1);
+}
+
 TEST(Choose, TheRingServesWhatItIsFasterFor) {
   const UploaderOptions chosen =
       Choose({Way("pageable, pipeline", {2, 4, 8}), Way("pageable, ring", {1, 4, 9})});
@@ -81,14 +93,18 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   const std::string svg = ToSvg("host", *series);
   for (const char* const way :
        {"pinned, raw", "pinned, and record", "pinned, uploader", "pageable, driver",
-        "pageable, uploader", "pageable, ring", "pageable, pipeline", "file, driver",
-        "file, uploader", "pageable, uploader, after a pause"}) {
+        "pageable, uploader", "pageable, uploader, directly", "pinned, uploader, unasked",
+        "pageable, ring", "pageable, pipeline", "file, driver", "file, uploader",
+        "pageable, uploader, after a pause"}) {
     for (const std::string& report : {text, json, svg})
       EXPECT_NE(report.find(way), std::string::npos) << way << " in\n" << report;
   }
   EXPECT_NE(text.find("pieces of 64 KiB, after a pause"), std::string::npos) << text;
   EXPECT_EQ(svg.find("pieces of"), std::string::npos) << "the sweep is no part of the picture";
-  EXPECT_NE(json.find("\"pageable_through_pinned_below_bytes\""), std::string::npos);
+  for (const std::string border : {"below", "from"}) {
+    EXPECT_NE(json.find("\"pageable_through_pinned_" + border + "_bytes\""), std::string::npos);
+    EXPECT_NE(text.find("pageable_through_pinned_" + border + "_bytes = "), std::string::npos);
+  }
   for (const std::string& report : {text, json})
     EXPECT_EQ(report.find("flush_above_bytes"), std::string::npos) << "no uploader reads it";
   EXPECT_EQ(svg.rfind("</svg>\n"), svg.size() - 7);

@@ -59,6 +59,19 @@ uint64_t ThroughPinnedBelow(const Series& driver, const Series& pipeline, const 
   return border;
 }
 
+// One more than the largest size up to which the direct way was always the fastest.
+uint64_t ThroughPinnedFrom(const Series& direct, const Series& pipeline, const Series* ring) {
+  uint64_t border = 0;
+  for (const Sample& sample : direct.samples) {
+    const Sample* const piped = pipeline.At(sample.bytes);
+    const Sample* const ringed = ring == nullptr ? nullptr : ring->At(sample.bytes);
+    if (piped != nullptr && piped->seconds <= sample.seconds) break;
+    if (ringed != nullptr && ringed->seconds <= sample.seconds) break;
+    border = sample.bytes + 1;
+  }
+  return border;
+}
+
 }  // namespace
 
 UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions& otherwise) {
@@ -77,6 +90,10 @@ UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions&
   if (driver != nullptr && pipeline != nullptr) {
     options.policy.pageable_through_pinned_below_bytes =
         ThroughPinnedBelow(*driver, *pipeline, ring);
+  }
+  const Series* const direct = Find(series, "pageable, uploader, directly");
+  if (direct != nullptr && pipeline != nullptr) {
+    options.policy.pageable_through_pinned_from_bytes = ThroughPinnedFrom(*direct, *pipeline, ring);
   }
   options.max_pinned_bytes =
       std::max(options.max_pinned_bytes, options.chunk_bytes * options.max_chunks);

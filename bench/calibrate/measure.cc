@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -116,6 +117,7 @@ class Measuring {
     pipeline.ring_bytes = 0;
     AddUploader(all, "pageable, pipeline", pipeline, Pageable());
     AddRing(all);
+    AddDirect(all);
     AddCopy(all, "file, driver", sources_.mapped());
     AddUploader(all, "file, uploader", options_.uploader,
                 [&](uint64_t n) { return UploadSource::File(sources_.descriptor(), 0, n); });
@@ -190,6 +192,16 @@ class Measuring {
     options.max_pinned_bytes =
         std::max(options.max_pinned_bytes, (options.chunk_bytes + kMostRingBytes) * 64);
     AddUploader(all, "pageable, ring", options, Pageable());
+    if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
+  }
+
+  void AddDirect(std::vector<Contender>& all) {
+    UploaderOptions options = options_.uploader;
+    options.policy.pageable_through_pinned_from_bytes = std::numeric_limits<uint64_t>::max();
+    AddUploader(all, "pageable, uploader, directly", options, Pageable());
+    if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
+    AddUploader(all, "pinned, uploader, unasked", options,
+                [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); });
     if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
   }
 

@@ -105,7 +105,9 @@ std::string Ratios(const std::vector<const Series*>& series) {
   constexpr Pair kPairs[] = {
       {"pinned, uploader", "pinned, raw"},
       {"pinned, uploader", "pinned, and record"},
+      {"pinned, uploader, unasked", "pinned, raw"},
       {"pageable, uploader", "pageable, driver"},
+      {"pageable, uploader, directly", "pageable, driver"},
       {"pageable, uploader, after a pause", "pageable, driver, after a pause"},
       {"pageable, pipeline", "pageable, driver"},
       {"pageable, ring", "pageable, driver"},
@@ -211,6 +213,10 @@ std::string ToText(const std::vector<Series>& series, const UploaderOptions& cho
   text += "options.policy.pageable_through_pinned_below_bytes = " +
           (border == kNoBorder ? "std::numeric_limits<uint64_t>::max()" : std::to_string(border)) +
           ";\n";
+  text += Format(
+      "// Sources below this have to stay until SourceReusable says otherwise; 0: none are.\n"
+      "options.policy.pageable_through_pinned_from_bytes = %llu;\n",
+      static_cast<unsigned long long>(chosen.policy.pageable_through_pinned_from_bytes));
   text +=
       Format("options.threads = %d;\noptions.chunk_bytes = %llu;\noptions.max_chunks = %d;\n",
              static_cast<int>(chosen.threads), static_cast<unsigned long long>(chosen.chunk_bytes),
@@ -233,7 +239,8 @@ std::string ToJson(std::string_view device, const std::vector<Series>& series,
   nlohmann::ordered_json json;
   json["device"] = device;
   json["policy"] = {
-      {"pageable_through_pinned_below_bytes", chosen.policy.pageable_through_pinned_below_bytes}};
+      {"pageable_through_pinned_below_bytes", chosen.policy.pageable_through_pinned_below_bytes},
+      {"pageable_through_pinned_from_bytes", chosen.policy.pageable_through_pinned_from_bytes}};
   json["options"] = {{"threads", chosen.threads},
                      {"chunk_bytes", chosen.chunk_bytes},
                      {"min_chunk_bytes", chosen.min_chunk_bytes},

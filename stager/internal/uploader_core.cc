@@ -103,6 +103,10 @@ StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept
 
 Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
   if (source.kind() != UploadSource::Kind::kMemory) return MemoryKind::kFileBacked;
+  // Below this border pinned and pageable sources go the same way, and the question would take a
+  // hundredth of theirs.
+  if (source.bytes() < options_.policy.pageable_through_pinned_from_bytes)
+    return MemoryKind::kPageable;
   return device_->KindOf(source.memory());
 }
 

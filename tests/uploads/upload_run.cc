@@ -49,6 +49,7 @@ UploaderOptions UploadRun::DrawOptions() {
   options.awake_for = std::chrono::microseconds(20 * Draw(2));
   options.wait_timeout = std::chrono::milliseconds(with_holds_ ? 1 : 10'000);
   options.policy.pageable_through_pinned_below_bytes = Draw(4) == 0 ? 3 * kChunk : ~uint64_t{0};
+  options.policy.pageable_through_pinned_from_bytes = Draw(4) == 0 ? 80 : 0;
   return options;
 }
 
@@ -90,13 +91,13 @@ void UploadRun::AskForSources() {
 
 // Whatever happened, chunks are back and the next good upload works; where a record failed, once
 // its own stream has been used again: by a large source, a small one, and one that is read where it
-// lies, because each way has memory of its own.
+// lies, because each way has memory of its own. No policy sends these three another way.
 void UploadRun::UploadEverywhere() {
   for (int round = 0; round < 2; ++round) {
     for (Lane& lane : lanes_) {
-      Carry(lane, {.kind = UploadPlan::kMemory, .bytes = kMostBytes});
+      Carry(lane, {.kind = UploadPlan::kMapping, .bytes = kMostBytes});  // in chunks
       if (round == 1 && !lane.known) Fail("chunks did not come back: " + last_error_);
-      Carry(lane, {.kind = UploadPlan::kMemory, .at = 1, .bytes = 60});
+      Carry(lane, {.kind = UploadPlan::kMemory, .at = 1, .bytes = 90});  // through a small slot
       Carry(lane, {.kind = UploadPlan::kPinned, .at = 2, .bytes = 3 * kChunk});
       CheckReader(lane);
     }
