@@ -39,7 +39,7 @@ struct UploaderOptions {
 
   // Sources from this size on wake threads that sleep. For smaller ones the calling thread reads,
   // and who is awake still.
-  uint64_t wake_bytes = uint64_t{2} << 20;
+  uint64_t wake_bytes = uint64_t{1} << 20;
 
   // How long a thread that has nothing to read looks for it before it sleeps.
   std::chrono::nanoseconds awake_for = std::chrono::microseconds(50);
