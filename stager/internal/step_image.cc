@@ -55,30 +55,37 @@ StepImage::StepImage(const StepLayout& layout, HostBytes bytes)
   spans_.reserve(2 * rows_.size());
 }
 
-// Of a row of which nothing is known all is replaced.
-void StepImage::WriteUnknown(uint32_t index, ByteSpan asked, const std::byte* values,
+// Of a row of which nothing is known all is replaced. Word by word, because compilers put a span
+// that came in two registers together in memory, and wait for it there: 10 ns a field.
+void StepImage::WriteUnknown(uint32_t index, uint64_t begin, std::span<const std::byte> values,
                              uint32_t element_bytes) {
   Row& row = rows_[index];
-  const uint64_t bytes = asked.bytes();
-  if (bytes > 0 && row.known.empty() && !row.device_written) {
-    row.known = asked;
-    return Replace(index, asked, {0, bytes}, values);
-  }
-  WriteImage(index, asked,
-             ImageBytes{.values = values, .value_bytes = bytes, .element_bytes = element_bytes});
+  if (values.empty() || !row.known.empty() || row.device_written)
+    return WriteSearched(index, begin, values, element_bytes);
+  row.known.begin = begin;
+  row.known.end = begin + values.size();
+  Replace(index, row.known, {0, values.size()}, values.data());
 }
 
 // What changed usually did so in its first and in its last word: then nothing is searched.
-void StepImage::WriteDiffering(uint32_t index, ByteSpan asked, const std::byte* values,
+void StepImage::WriteDiffering(uint32_t index, uint64_t begin, std::span<const std::byte> values,
                                uint32_t element_bytes) {
-  const uint64_t bytes = asked.bytes();
-  if (bytes >= sizeof(uint64_t)) {
-    const ByteSpan differs = DifferenceAtEnds(values, bytes_.get() + asked.begin, bytes);
-    if (!differs.empty())
-      return Replace(index, asked, WholeElements(differs, element_bytes), values);
+  if (values.size() >= sizeof(uint64_t)) {
+    const ByteSpan differs = DifferenceAtEnds(values.data(), bytes_.get() + begin, values.size());
+    if (!differs.empty()) {
+      return Replace(index, {begin, begin + values.size()}, WholeElements(differs, element_bytes),
+                     values.data());
+    }
   }
-  WriteImage(index, asked,
-             ImageBytes{.values = values, .value_bytes = bytes, .element_bytes = element_bytes});
+  WriteSearched(index, begin, values, element_bytes);
+}
+
+void StepImage::WriteSearched(uint32_t index, uint64_t begin, std::span<const std::byte> values,
+                              uint32_t element_bytes) {
+  WriteImage(
+      index, {begin, begin + values.size()},
+      ImageBytes{
+          .values = values.data(), .value_bytes = values.size(), .element_bytes = element_bytes});
 }
 
 void StepImage::WriteImage(uint32_t index, ByteSpan asked, const ImageBytes& image) {

@@ -71,9 +71,9 @@ class StepImage {
                                    .pad_bytes = pad_bytes,
                                    .element_bytes = field.element_bytes});
     }
-    if (!row.Knows(asked)) return WriteUnknown(index, asked, values.data(), field.element_bytes);
+    if (!row.Knows(asked)) return WriteUnknown(index, begin, values, field.element_bytes);
     if (!SameBytes(bytes_.get() + begin, values.data(), values.size()))
-      return WriteDiffering(index, asked, values.data(), field.element_bytes);
+      return WriteDiffering(index, begin, values, field.element_bytes);
     asked_bytes_ += asked.bytes();
     Log(index, asked, {});
   }
@@ -139,11 +139,15 @@ class StepImage {
     return rows_[shapes_[field].first_row + row];
   }
 
-  // Writes to `asked`, which lies in a row: of values alone, where not all is known, and where all
-  // is and some differs; and of any image.
-  void WriteUnknown(uint32_t row, ByteSpan asked, const std::byte* values, uint32_t element_bytes);
-  void WriteDiffering(uint32_t row, ByteSpan asked, const std::byte* values,
+  // Writes of values to a row, from `begin` in the slab on: where not all is known; where all is,
+  // and some differs; and whichever.
+  void WriteUnknown(uint32_t row, uint64_t begin, std::span<const std::byte> values,
+                    uint32_t element_bytes);
+  void WriteDiffering(uint32_t row, uint64_t begin, std::span<const std::byte> values,
                       uint32_t element_bytes);
+  void WriteSearched(uint32_t row, uint64_t begin, std::span<const std::byte> values,
+                     uint32_t element_bytes);
+  // Any write, also of padding.
   void WriteImage(uint32_t row, ByteSpan asked, const ImageBytes& image);
 
   // Takes the bytes of `elements`, counted from `asked`'s start, from `values`: they are pending.
