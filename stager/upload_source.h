@@ -17,17 +17,26 @@ namespace h2d {
 // `Uploader::SourceReusable` says that it is no longer needed.
 //
 //   UploadSource::Memory(weights)                       // pageable or pinned: the device is asked
+//   UploadSource::Pinned(staged)                        // pinned, as the caller knows
 //   UploadSource::Mapping(mapped)                       // of a file: read by the host alone
 //   UploadSource::File(descriptor, offset, bytes)       // read straight into pinned memory
 //   UploadSource::Memory(pinned->bytes()).KeptAliveBy(h2d::HeldSource(std::move(*pinned)))
 class UploadSource {
  public:
-  enum class Kind : uint8_t { kMemory, kMapping, kFile };
+  enum class Kind : uint8_t { kMemory, kPinned, kMapping, kFile };
 
   // Ordinary or page-locked memory; page-locked when the device says so of all of it.
   template <HostRange Range>
   static UploadSource Memory(const Range& range) noexcept {
     return UploadSource(Kind::kMemory, std::as_bytes(std::span(range)));
+  }
+
+  // Page-locked memory, as whoever allocated it knows: nobody asks the device, which takes 0.1 us
+  // and more of the 9 us that 64 KiB take. Memory that is not page-locked after all goes the
+  // driver's own way, as under a policy that sends pageable memory directly.
+  template <HostRange Range>
+  static UploadSource Pinned(const Range& range) noexcept {
+    return UploadSource(Kind::kPinned, std::as_bytes(std::span(range)));
   }
 
   // A mapping of a file, which only the caller can say: the device takes it for other pageable

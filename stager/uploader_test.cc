@@ -236,6 +236,26 @@ TEST_F(UploaderTest, APolicyMaySendLargeAndSmallPageableMemoryDirectly) {
   }
 }
 
+TEST_F(UploaderTest, NobodyAsksAboutDeclaredPinnedMemoryOrWhereTheKindDoesNotMatter) {
+  UploaderOptions options = Small();
+  options.policy.pageable_through_pinned_from_bytes = 101;
+  Make(options);
+  const PinnedBuffer pinned = fake_->AllocatePinned(3 * kChunk).value();
+  fake_->OnHostAccess(pinned.bytes(), HostAccess::kWrite);
+  std::ranges::copy(std::span(pattern_).first(3 * kChunk), pinned.bytes().begin());
+  const auto upload = [&](UploadSource source) {
+    const uint64_t before = faulty_->CallCount(CallKind::kKindOf);
+    const auto expected = std::span(pattern_).first(source.bytes());
+    ExpectUploads(std::move(source), Bytes(expected.begin(), expected.end()));
+    return faulty_->CallCount(CallKind::kKindOf) - before;
+  };
+  EXPECT_EQ(upload(UploadSource::Pinned(pinned.bytes())), 0U);
+  EXPECT_EQ(uploader_->stats().chunks.copies_issued, 0U);
+  EXPECT_EQ(upload(UploadSource::Memory(std::span(pattern_).first(100))), 0U);
+  EXPECT_GE(upload(UploadSource::Memory(pinned.bytes())), 1U);
+  EXPECT_GE(upload(UploadSource::Memory(std::span(pattern_).first(101))), 1U);
+}
+
 TEST_F(UploaderTest, PageableMemoryBetweenThePolicysBordersPassesThroughPinned) {
   UploaderOptions options = Small();
   options.policy.pageable_through_pinned_below_bytes = 2 * kChunk;

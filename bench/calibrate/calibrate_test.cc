@@ -93,7 +93,7 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   const std::string svg = ToSvg("host", *series);
   for (const char* const way :
        {"pinned, raw", "pinned, and record", "pinned, uploader", "pageable, driver",
-        "pageable, uploader", "pageable, uploader, directly", "pinned, uploader, unasked",
+        "pageable, uploader", "pageable, uploader, directly", "pinned, uploader, declared",
         "pageable, ring", "pageable, pipeline", "file, driver", "file, uploader",
         "pageable, uploader, after a pause"}) {
     for (const std::string& report : {text, json, svg})

@@ -111,6 +111,8 @@ class Measuring {
     AddRecordedCopy(all);
     AddUploader(all, "pinned, uploader", options_.uploader,
                 [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); });
+    AddUploader(all, "pinned, uploader, declared", options_.uploader,
+                [&](uint64_t n) { return UploadSource::Pinned(sources_.pinned().first(n)); });
     AddCopy(all, "pageable, driver", sources_.pageable());
     AddUploader(all, "pageable, uploader", options_.uploader, Pageable());
     UploaderOptions pipeline = Best();
@@ -199,9 +201,6 @@ class Measuring {
     UploaderOptions options = options_.uploader;
     options.policy.pageable_through_pinned_from_bytes = std::numeric_limits<uint64_t>::max();
     AddUploader(all, "pageable, uploader, directly", options, Pageable());
-    if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
-    AddUploader(all, "pinned, uploader, unasked", options,
-                [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); });
     if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
   }
 

@@ -105,7 +105,7 @@ std::string Ratios(const std::vector<const Series*>& series) {
   constexpr Pair kPairs[] = {
       {"pinned, uploader", "pinned, raw"},
       {"pinned, uploader", "pinned, and record"},
-      {"pinned, uploader, unasked", "pinned, raw"},
+      {"pinned, uploader, declared", "pinned, raw"},
       {"pageable, uploader", "pageable, driver"},
       {"pageable, uploader, directly", "pageable, driver"},
       {"pageable, uploader, after a pause", "pageable, driver, after a pause"},

@@ -102,6 +102,7 @@ StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept
 }
 
 Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
+  if (source.kind() == UploadSource::Kind::kPinned) return MemoryKind::kPinned;
   if (source.kind() != UploadSource::Kind::kMemory) return MemoryKind::kFileBacked;
   // Below this border pinned and pageable sources go the same way, and the question would take a
   // hundredth of theirs.

@@ -134,10 +134,11 @@ UploadSource UploadRun::SourceOf(const UploadPlan& plan) {
   const auto memory = pinned.bytes();
   fake_->OnHostAccess(memory, HostAccess::kWrite);
   std::copy(bytes.begin(), bytes.end(), memory.begin());
-  if (plan.at % 2 == 0)
-    return UploadSource::Memory(memory).KeptAliveBy(HeldSource(std::move(pinned)));
+  UploadSource source =
+      plan.bytes % 2 == 0 ? UploadSource::Pinned(memory) : UploadSource::Memory(memory);
+  if (plan.at % 2 == 0) return std::move(source).KeptAliveBy(HeldSource(std::move(pinned)));
   pinned_.push_back(std::move(pinned));
-  return UploadSource::Memory(memory);
+  return source;
 }
 
 void UploadRun::Carry(Lane& lane, const UploadPlan& plan) {
