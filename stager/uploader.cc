@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "h2d/stager/internal/uploader_core.h"
-#include "h2d/stager/pinned_stager.h"
 
 namespace h2d {
 
@@ -19,11 +18,9 @@ Expected<std::unique_ptr<Uploader>> Uploader::Create(std::shared_ptr<Device> dev
                                                      const UploaderOptions& options) {
   if (device == nullptr) return InvalidArgument("The device of an uploader is null.");
   if (auto valid = Validate(options); !valid) return ErrorOf(valid);
-  auto ring = PinnedStager::Create(device, internal::UploaderCore::RingOptions(options));
-  if (!ring) return ErrorOf(ring);
-  auto core =
-      std::make_unique<internal::UploaderCore>(std::move(device), options, std::move(*ring));
-  return std::unique_ptr<Uploader>(new Uploader(std::move(core)));
+  auto core = internal::UploaderCore::Create(std::move(device), options);
+  if (!core) return ErrorOf(core);
+  return std::unique_ptr<Uploader>(new Uploader(std::move(*core)));
 }
 
 Expected<UploadTicket> Uploader::Upload(const Destination& destination, UploadSource source,

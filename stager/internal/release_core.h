@@ -44,9 +44,8 @@ class ReleaseCore {
  public:
   // What becomes of sources whose record failed.
   enum class OnFailedRecord : uint8_t {
-    kKeep,              // kept for a later flush
-    kKeepForItsStream,  // kept until a call names their stream, which may be gone; else leaked
-    kLetGo,             // let go: they are no memory that the device reads
+    kKeep,   // kept for a later flush
+    kLetGo,  // let go: they are no memory that the device reads
   };
 
   // For what is limited elsewhere: only a flush mark of so many items.

@@ -73,8 +73,7 @@ Expected<void> ReleaseCore::FlushNow(StreamId id, const Stream& stream) {
   return {};
 }
 
-// Flushes the streams with open sources up to `newest`, but those that failed before, and those
-// that may be gone.
+// Flushes the streams with open sources up to `newest`, but those that failed before.
 void ReleaseCore::FlushAll(uint64_t newest, Unflushed& failed) {
   std::vector<std::pair<StreamId, Stream>> streams;
   {
@@ -86,12 +85,6 @@ void ReleaseCore::FlushAll(uint64_t newest, Unflushed& failed) {
     }
   }
   for (const auto& [id, stream] : streams) {
-    if (on_failed_record_ == OnFailedRecord::kKeepForItsStream) {
-      failed.emplace(id, Unavailable("No event could be recorded on stream " + std::to_string(id) +
-                                     " behind what it reads.")
-                             .value());
-      continue;
-    }
     if (auto flushed = FlushNow(id, stream); !flushed) failed.emplace(id, flushed.error());
   }
 }

@@ -15,7 +15,7 @@
 namespace h2d::internal {
 namespace {
 
-// Slots for small sources, at most.
+// The memory for small sources is that of so many of the largest of them, at most.
 constexpr uint32_t kSmallSlots = 64;
 // Slots of the ring beyond the chunks, for those whose records failed.
 constexpr uint32_t kSpareSlots = 64;
@@ -61,44 +61,67 @@ uint32_t ChunksOf(const UploaderOptions& options) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(with_memory, 1, options.max_chunks));
 }
 
-// Slots for small sources in the memory that the chunks leave; of use when there are two at least,
-// one for a stream that stands still and one for the others.
-uint32_t SmallSlotsOf(const UploaderOptions& options) {
+// What the chunks leave of the memory, for small sources; of use when two of the largest fit.
+uint64_t SmallBytesOf(const UploaderOptions& options) {
   if (options.ring_bytes == 0) return 0;
+  const uint64_t slot_bytes = SlotBytes(options.ring_bytes);
   const uint64_t spare =
       options.max_pinned_bytes - ChunksOf(options) * SlotBytes(options.chunk_bytes);
-  const uint64_t slots = std::min<uint64_t>(spare / SlotBytes(options.ring_bytes), kSmallSlots);
-  return slots < 2 ? 0 : static_cast<uint32_t>(slots);
+  const uint64_t slots = std::min<uint64_t>(spare / slot_bytes, kSmallSlots);
+  return slots < 2 ? 0 : slots * slot_bytes;
 }
 
-}  // namespace
-
-UploaderCore::UploaderCore(std::shared_ptr<Device> device, const UploaderOptions& options,
-                           std::unique_ptr<PinnedStager> ring)
-    : device_(device),
-      options_(options),
-      mirrors_(MirrorRegistry::Of(device->MemorySpace())),
-      ring_(std::move(ring)),
-      shares_(device, ChunksOf(options)),
-      pool_(options.threads, options.awake_for),
-      read_(std::make_shared<TicketState>(this)),
-      sources_(device, options.release) {
-  read_->reusable.Store(1);
-  if (const uint32_t slots = SmallSlotsOf(options); slots > 0)
-    small_slots_.emplace(std::move(device), options.ring_bytes, slots);
-}
-
-StagerOptions UploaderCore::RingOptions(const UploaderOptions& options) noexcept {
+StagerOptions RingOptions(const UploaderOptions& options) {
   StagerOptions ring;
   ring.slot_bytes = options.min_chunk_bytes;
   ring.initial_slots = 1;
   ring.max_slots = options.max_chunks + kSpareSlots;
-  ring.max_pinned_bytes =
-      options.max_pinned_bytes - SmallSlotsOf(options) * SlotBytes(options.ring_bytes);
+  ring.max_pinned_bytes = options.max_pinned_bytes - SmallBytesOf(options);
   ring.wait_timeout = std::min<std::chrono::nanoseconds>(options.wait_timeout, kRingWait);
   // What the limits allow and the machine lacks is no error while chunks come back.
   ring.on_growth_failure = OnGrowthFailure::kWait;
   return ring;
+}
+
+StagerOptions SmallRingOptions(const UploaderOptions& options) {
+  StagerOptions ring;
+  ring.slot_bytes = options.ring_bytes;
+  ring.initial_slots = 1;
+  ring.max_slots = StagerOptions::kMaxSlots;
+  ring.max_pinned_bytes = SmallBytesOf(options);
+  ring.on_growth_failure = OnGrowthFailure::kWait;  // there are the chunks
+  return ring;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<UploaderCore>> UploaderCore::Create(std::shared_ptr<Device> device,
+                                                             const UploaderOptions& options) {
+  auto ring = PinnedStager::Create(device, RingOptions(options));
+  if (!ring) return ErrorOf(ring);
+  std::unique_ptr<PinnedStager> small_ring;
+  if (SmallBytesOf(options) > 0) {
+    auto made = PinnedStager::Create(device, SmallRingOptions(options));
+    if (!made) return ErrorOf(made);
+    small_ring = std::move(*made);
+  }
+  return std::make_unique<UploaderCore>(std::move(device), options, std::move(*ring),
+                                        std::move(small_ring));
+}
+
+UploaderCore::UploaderCore(std::shared_ptr<Device> device, const UploaderOptions& options,
+                           std::unique_ptr<PinnedStager> ring,
+                           std::unique_ptr<PinnedStager> small_ring)
+    : device_(device),
+      options_(options),
+      mirrors_(MirrorRegistry::Of(device->MemorySpace())),
+      ring_(std::move(ring)),
+      small_ring_(std::move(small_ring)),
+      shares_(device, ChunksOf(options)),
+      pool_(options.threads, options.awake_for),
+      read_(std::make_shared<TicketState>(this)),
+      sources_(std::move(device), options.release) {
+  read_->reusable.Store(1);
 }
 
 Expected<MemoryKind> UploaderCore::KindOf(const UploadSource& source) {
@@ -149,8 +172,9 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
                                                const Stream& stream, StreamId id,
                                                const UploadControl& control) {
   const uint64_t bytes = source.bytes();
-  if (small_slots_ && bytes <= options_.ring_bytes && source.kind() != UploadSource::Kind::kFile) {
-    auto sent = TrySendSmall(source, to, stream, id);
+  if (small_ring_ != nullptr && bytes <= options_.ring_bytes &&
+      source.kind() != UploadSource::Kind::kFile) {
+    auto sent = TrySendSmall(source.memory(), to, stream);
     if (!sent) return UploadError(sent.error(), 0, bytes, /*touched=*/true);
     if (*sent && control.progress) control.progress({bytes, bytes});
     if (*sent) return {};
@@ -162,22 +186,22 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
 }
 
 // Answers false, and has done nothing, when there is no slot now. After an error the copy may have
-// been enqueued.
-Expected<bool> UploaderCore::TrySendSmall(const UploadSource& source, DevicePtr to,
-                                          const Stream& stream, StreamId id) {
-  std::optional<PinnedBuffer> slot = small_slots_->TryTake(id, stream);
-  if (!slot) return false;
-  const uint64_t bytes = source.bytes();
-  const std::span<std::byte> memory = slot->bytes().first(bytes);
-  device_->OnHostAccess(memory, HostAccess::kWrite);
-  StreamingCopy(memory.data(), source.memory().data(), bytes);
-  mirrors_->ForgetOverlapping(to, bytes);
-  Expected<void> copied = device_->CopyAsync(to, memory, stream);
-  mirrors_->ForgetOverlapping(to, bytes);
-  // Also when the call failed: the copy may run.
-  auto recorded = small_slots_->InFlight(std::move(*slot), id, stream, bytes, copied.has_value());
-  if (!copied) return ErrorOf(copied);
-  if (!recorded) return ErrorOf(recorded);
+// been enqueued. What is larger than the caches like is stored past them, into a slot of its own.
+Expected<bool> UploaderCore::TrySendSmall(std::span<const std::byte> source, DevicePtr to,
+                                          const Stream& stream) {
+  const Destination destination{.ptr = to, .count = source.size(), .element_bytes = 1};
+  if (source.size() <= kStreamingBytes) {
+    auto copied = small_ring_->TryCopy(destination, source, stream);
+    if (copied) return copied->kind != CopyOutcome::Kind::kWouldBlock;
+    if (copied.error().code == ErrorCode::kResourceExhausted) return false;
+    return ErrorOf(copied);
+  }
+  auto lease = small_ring_->TryAcquire(source.size());
+  if (!lease && lease.error().code != ErrorCode::kResourceExhausted) return ErrorOf(lease);
+  if (!lease || !*lease) return false;
+  StreamingCopy((*lease)->bytes().data(), source.data(), source.size());
+  auto submitted = (*lease)->Submit(destination, stream);
+  if (!submitted) return ErrorOf(submitted);
   return true;
 }
 
@@ -222,15 +246,17 @@ Expected<bool> UploaderCore::SourceReusable(const UploadTicket& ticket) {
 
 UploaderStats UploaderCore::Stats() const noexcept {
   UploaderStats stats{.chunks = ring_->stats(), .sources = sources_.Stats()};
-  if (!small_slots_ || !in_own_process()) return stats;
-  const SmallSlots::Counts small = small_slots_->counts();
-  stats.chunks.copies_asked += small.copies;
-  stats.chunks.copies_issued += small.copies;
-  stats.chunks.bytes_asked += small.bytes;
-  stats.chunks.bytes_sent += small.bytes;
-  stats.chunks.slots_in_use += small.in_use;
+  if (small_ring_ == nullptr) return stats;
+  const StagerStats small = small_ring_->stats();
+  // Those that found no slot went through chunks, and are counted there.
+  stats.chunks.copies_asked += small.copies_issued;
+  stats.chunks.copies_issued += small.copies_issued;
+  stats.chunks.bytes_asked += small.bytes_asked;
+  stats.chunks.bytes_sent += small.bytes_sent;
+  stats.chunks.slots_in_use += small.slots_in_use;
+  stats.chunks.slots_quarantined += small.slots_quarantined;
   stats.chunks.pinned_bytes += small.pinned_bytes;
-  stats.chunks.pinned_bytes_most += small.pinned_bytes;
+  stats.chunks.pinned_bytes_most += small.pinned_bytes_most;
   return stats;
 }
 

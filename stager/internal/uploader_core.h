@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 
 #include "h2d/device/device.h"
@@ -15,7 +16,6 @@
 #include "h2d/stager/internal/fill_pool.h"
 #include "h2d/stager/internal/mirror_registry.h"
 #include "h2d/stager/internal/release_core.h"
-#include "h2d/stager/internal/small_slots.h"
 #include "h2d/stager/pinned_stager.h"
 #include "h2d/stager/upload_control.h"
 #include "h2d/stager/upload_source.h"
@@ -34,11 +34,11 @@ struct TicketState {
 
 class UploaderCore {
  public:
+  // Of options that are valid. Errors: the device's.
+  static Expected<std::unique_ptr<UploaderCore>> Create(std::shared_ptr<Device> device,
+                                                        const UploaderOptions& options);
   UploaderCore(std::shared_ptr<Device> device, const UploaderOptions& options,
-               std::unique_ptr<PinnedStager> ring);
-
-  // The stager that an uploader of these options makes its chunks of.
-  static StagerOptions RingOptions(const UploaderOptions& options) noexcept;
+               std::unique_ptr<PinnedStager> ring, std::unique_ptr<PinnedStager> small_ring);
 
   Expected<UploadTicket> Upload(const Destination& destination, UploadSource& source,
                                 const Stream& stream, const UploadControl& control);
@@ -52,8 +52,8 @@ class UploaderCore {
   Expected<void> SendThroughPinned(const SourceReader& reader, const UploadSource& source,
                                    DevicePtr to, const Stream& stream, StreamId id,
                                    const UploadControl& control);
-  Expected<bool> TrySendSmall(const UploadSource& source, DevicePtr to, const Stream& stream,
-                              StreamId id);
+  Expected<bool> TrySendSmall(std::span<const std::byte> source, DevicePtr to,
+                              const Stream& stream);
   Expected<UploadTicket> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
                                       StreamId id, const std::stop_token& cancel);
 
@@ -61,10 +61,10 @@ class UploaderCore {
   const UploaderOptions options_;
   const ProcessEpoch process_ = CurrentProcess();
   const std::shared_ptr<MirrorRegistry> mirrors_;
-  const std::unique_ptr<PinnedStager> ring_;
+  const std::unique_ptr<PinnedStager> ring_;  // of chunks
+  // Null where the limits leave no memory beside the chunks: then small sources take those.
+  const std::unique_ptr<PinnedStager> small_ring_;
   ChunkShares shares_;
-  // None where the limits leave no memory beside the chunks: then small sources take those.
-  std::optional<SmallSlots> small_slots_;
   FillPool pool_;
   // Of all uploads whose sources were read when they returned.
   const std::shared_ptr<TicketState> read_;
