@@ -101,6 +101,9 @@ TEST(Calibrate, ALittleRunMeasuresReportsAndDraws) {
   }
   EXPECT_NE(text.find("pieces of 64 KiB, after a pause"), std::string::npos) << text;
   EXPECT_EQ(svg.find("pieces of"), std::string::npos) << "the sweep is no part of the picture";
+  EXPECT_NE(text.find("times as fast, in loops of 1,000"), std::string::npos) << text;
+  EXPECT_NE(json.find("loops, pageable, driver"), std::string::npos);
+  EXPECT_EQ(svg.find("loops, "), std::string::npos) << "nor are the loops";
   for (const std::string border : {"below", "from"}) {
     EXPECT_NE(json.find("\"pageable_through_pinned_" + border + "_bytes\""), std::string::npos);
     EXPECT_NE(text.find("pageable_through_pinned_" + border + "_bytes = "), std::string::npos);

@@ -25,6 +25,9 @@ constexpr uint32_t kMoreRuns = 5;
 // Sources up to this size are read once before each run: they are as warm for one as for another.
 constexpr uint64_t kWarmBytes = 16 * kMiB;
 constexpr uint64_t kMostSweepBytes = 64 * kMiB;
+// In loops.
+constexpr uint64_t kMostLoopBytes = 256 << 10;
+constexpr uint64_t kLoopCalls = 1000;
 constexpr uint32_t kWarmUps = 2;  // the first allocate what the others use
 
 // One of those that take turns.
@@ -34,6 +37,7 @@ struct Contender {
   std::function<Expected<void>(uint64_t bytes)> once;
   std::unique_ptr<Uploader> uploader{};
   bool in_a_row = true;
+  uint64_t calls = 1;  // of a run
   std::vector<double> seconds{};
 };
 
@@ -47,6 +51,7 @@ class Measuring {
     FindNearCores();
     Search();
     BySize();
+    Loops();
     if (options_.sweep) Sweep();
     if (!failed_) return std::move(series_);
     return ErrorOf(failed_result_);
@@ -108,18 +113,16 @@ class Measuring {
     told_("each way by size");
     std::vector<Contender> all;
     AddCopy(all, "pinned, raw", sources_.pinned());
-    AddRecordedCopy(all);
-    AddUploader(all, "pinned, uploader", options_.uploader,
-                [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); });
-    AddUploader(all, "pinned, uploader, declared", options_.uploader,
-                [&](uint64_t n) { return UploadSource::Pinned(sources_.pinned().first(n)); });
+    AddRecordedCopy(all, "pinned, and record");
+    AddUploader(all, "pinned, uploader", options_.uploader, Pinned());
+    AddUploader(all, "pinned, uploader, declared", options_.uploader, Declared());
     AddCopy(all, "pageable, driver", sources_.pageable());
     AddUploader(all, "pageable, uploader", options_.uploader, Pageable());
     UploaderOptions pipeline = Best();
     pipeline.ring_bytes = 0;
     AddUploader(all, "pageable, pipeline", pipeline, Pageable());
     AddRing(all);
-    AddDirect(all);
+    AddDirect(all, "pageable, uploader, directly");
     AddCopy(all, "file, driver", sources_.mapped());
     AddUploader(all, "file, uploader", options_.uploader,
                 [&](uint64_t n) { return UploadSource::File(sources_.descriptor(), 0, n); });
@@ -127,7 +130,22 @@ class Measuring {
     all.back().in_a_row = false;
     AddUploader(all, "pageable, uploader, after a pause", options_.uploader, Pageable());
     all.back().in_a_row = false;
-    TakeTurnsBySize(all, options_.most_bytes);
+    TakeTurnsBySize(all, options_.least_bytes, options_.most_bytes);
+  }
+
+  void Loops() {
+    told_("small sources in loops");
+    std::vector<Contender> all;
+    AddCopy(all, "loops, pinned, raw", sources_.pinned());
+    AddRecordedCopy(all, "loops, pinned, and record");
+    AddUploader(all, "loops, pinned, uploader", options_.uploader, Pinned());
+    AddUploader(all, "loops, pinned, uploader, declared", options_.uploader, Declared());
+    AddCopy(all, "loops, pageable, driver", sources_.pageable());
+    AddUploader(all, "loops, pageable, uploader", options_.uploader, Pageable());
+    AddDirect(all, "loops, pageable, uploader, directly");
+    for (Contender& contender : all) contender.calls = kLoopCalls;
+    const uint64_t least = std::min<uint64_t>(1024, options_.least_bytes);
+    TakeTurnsBySize(all, least, std::min(kMostLoopBytes, options_.most_bytes));
   }
 
   void Sweep() {
@@ -138,12 +156,18 @@ class Measuring {
       AddUploader(all, "sweep, " + variant.name, variant.options, Pageable());
       AddUploader(all, "sweep, " + variant.name + ", after a pause", variant.options, Pageable());
       all.back().in_a_row = false;
-      TakeTurnsBySize(all, std::min(kMostSweepBytes, options_.most_bytes));
+      TakeTurnsBySize(all, options_.least_bytes, std::min(kMostSweepBytes, options_.most_bytes));
     }
   }
 
   Expected<void> Copy(std::span<const std::byte> source) {
     return target_.device()->CopyAsync(to_, source, target_.stream());
+  }
+  Source Pinned() {
+    return [&](uint64_t n) { return UploadSource::Memory(sources_.pinned().first(n)); };
+  }
+  Source Declared() {
+    return [&](uint64_t n) { return UploadSource::Pinned(sources_.pinned().first(n)); };
   }
   Source Pageable() {
     return [&](uint64_t n) { return UploadSource::Memory(sources_.pageable().first(n)); };
@@ -156,11 +180,11 @@ class Measuring {
                    .once = [this, source](uint64_t n) { return Copy(source.first(n)); }});
   }
 
-  void AddRecordedCopy(std::vector<Contender>& all) {
+  void AddRecordedCopy(std::vector<Contender>& all, const std::string& way) {
     auto event = target_.device()->CreateEvent();
     if (!event) return Fail(ErrorOf(event));
     event_ = std::move(*event);
-    all.push_back({.series = {.way = "pinned, and record", .samples = {}},
+    all.push_back({.series = {.way = way, .samples = {}},
                    .most_bytes = options_.most_bytes,
                    .once = [this](uint64_t n) -> Expected<void> {
                      auto copied = Copy(sources_.pinned().first(n));
@@ -197,10 +221,10 @@ class Measuring {
     if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
   }
 
-  void AddDirect(std::vector<Contender>& all) {
+  void AddDirect(std::vector<Contender>& all, const std::string& way) {
     UploaderOptions options = options_.uploader;
     options.policy.pageable_through_pinned_from_bytes = std::numeric_limits<uint64_t>::max();
-    AddUploader(all, "pageable, uploader, directly", options, Pageable());
+    AddUploader(all, way, options, Pageable());
     if (!failed_) all.back().most_bytes = std::min(kMostRingBytes, options_.most_bytes);
   }
 
@@ -212,8 +236,8 @@ class Measuring {
     return {};
   }
 
-  void TakeTurnsBySize(std::vector<Contender>& all, uint64_t most_bytes) {
-    for (uint64_t bytes = options_.least_bytes; bytes <= most_bytes && !failed_; bytes *= 4)
+  void TakeTurnsBySize(std::vector<Contender>& all, uint64_t least_bytes, uint64_t most_bytes) {
+    for (uint64_t bytes = least_bytes; bytes <= most_bytes && !failed_; bytes *= 4)
       TakeTurns(all, bytes);
     for (Contender& contender : all) series_.push_back(std::move(contender.series));
   }
@@ -221,7 +245,8 @@ class Measuring {
   // All of `all` that go that far, one run each, then the next.
   void TakeTurns(std::vector<Contender>& all, uint64_t bytes) {
     bench::KeepTo(near_cores_);
-    const uint32_t runs = options_.repeats * (bytes <= kCheapBytes ? kMoreRuns : 1) + kWarmUps;
+    const bool cheap = bytes <= kCheapBytes && all.front().calls == 1;
+    const uint32_t runs = options_.repeats * (cheap ? kMoreRuns : 1) + kWarmUps;
     for (Contender& contender : all) contender.seconds.clear();
     for (uint32_t run = 0; run < runs && !failed_; ++run) {
       for (size_t i = 0; i < all.size() && !failed_; ++i) {
@@ -231,7 +256,8 @@ class Measuring {
         Pause();
         if (bytes <= kWarmBytes) Touch(bytes);
         if (contender.in_a_row) static_cast<void>(SecondsOf([&] { return contender.once(bytes); }));
-        const double seconds = SecondsOf([&] { return contender.once(bytes); });
+        const double seconds =
+            SecondsOf([&] { return Run(contender, bytes); }) / static_cast<double>(contender.calls);
         if (run >= kWarmUps) contender.seconds.push_back(seconds);
       }
     }
@@ -243,6 +269,13 @@ class Measuring {
       std::sort(seconds.begin(), seconds.end());
       contender.series.samples.push_back({bytes, seconds[seconds.size() / 2], seconds.back()});
     }
+  }
+
+  static Expected<void> Run(const Contender& contender, uint64_t bytes) {
+    Expected<void> result;
+    for (uint64_t call = 0; call < contender.calls && result; ++call)
+      result = contender.once(bytes);
+    return result;
   }
 
   void Touch(uint64_t bytes) {

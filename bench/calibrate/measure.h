@@ -35,9 +35,12 @@ struct MeasureOptions {
 // Measures, on the device's own clock, from the call until the stream is idle:
 //   "pinned, raw"         one copy from pinned memory: what the link gives
 //   "pinned, and record"  the same and an event behind it: the least that tells when it was read
-//   "pinned, uploader"    the same through an uploader
+//   "pinned, uploader"    the same through an uploader, which asks what memory it is; "declared":
+//                         which is told
 //   "pageable, driver"    one copy from pageable memory, as the driver does it
-//   "pageable, uploader"  through an uploader with the options given
+//   "pageable, uploader"  through an uploader with the options given; "directly": whose policy
+//   sends
+//                         small pageable sources from where they lie
 //   "pageable, ring"      through one pinned slot, by the calling thread
 //   "pageable, pipeline"  through chunks alone: with each number of threads and size of chunk at
 //                         the largest size, and with the best of them at every size
@@ -47,6 +50,8 @@ struct MeasureOptions {
 // one run unmeasured, so that what is measured is one run of several in a row; driver and uploader
 // are measured "after a pause", too, when the uploader's threads sleep and the caches hold what
 // other ways left there.
+// Small sources are sent in loops of 1,000, too ("loops, ..."), from the first call until all have
+// arrived: what a loader of many small tensors sees.
 // `told` hears what is measured next.
 Expected<std::vector<Series>> Measure(load_file::TargetDevice& target,
                                       const MeasureOptions& options,

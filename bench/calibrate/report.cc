@@ -35,7 +35,7 @@ std::string SizeText(uint64_t bytes) {
 std::vector<const Series*> BySize(const std::vector<Series>& series) {
   std::vector<const Series*> result;
   for (const Series& one : series) {
-    if (one.samples.size() > 1 && !one.of_sweep()) result.push_back(&one);
+    if (one.samples.size() > 1 && !one.of_sweep() && !one.of_loops()) result.push_back(&one);
   }
   return result;
 }
@@ -148,6 +148,35 @@ std::string SweepTable(const std::vector<Series>& series) {
   return text;
 }
 
+// Small sources one behind the other, and each beside what it is compared with.
+std::string LoopTable(const std::vector<Series>& series) {
+  std::vector<const Series*> loops;
+  for (const Series& one : series) {
+    if (one.of_loops()) loops.push_back(&one);
+  }
+  if (loops.empty()) return "";
+  const std::set<uint64_t> sizes = SizesOf(loops);
+  std::string text = "\n" + Head("us a call, in loops of 1,000", sizes);
+  for (const Series* one : loops) {
+    text += Row(one->way.substr(Series::kLoops.size()), sizes, [&](uint64_t bytes) {
+      const Sample* const sample = one->At(bytes);
+      return sample == nullptr ? 0 : sample->seconds * 1e6;
+    });
+  }
+  text += "\n" + Head("times as fast, in loops of 1,000", sizes);
+  for (const Series* one : loops) {
+    if (one->way.find("uploader") == std::string::npos) continue;
+    const bool pinned = one->way.find("pinned") != std::string::npos;
+    const Series* const beside =
+        Find(loops, pinned ? "loops, pinned, and record" : "loops, pageable, driver");
+    if (beside == nullptr) continue;
+    text += Row(one->way.substr(Series::kLoops.size()) + " as", sizes,
+                [&](uint64_t bytes) { return Ratio(*one, *beside, bytes); });
+    text.insert(text.size() - 1, "   " + beside->way.substr(Series::kLoops.size()));
+  }
+  return text;
+}
+
 // Where a sample lies in the picture.
 class Plot {
  public:
@@ -199,7 +228,8 @@ std::string Axes(const Plot& plot, const std::set<uint64_t>& sizes, double most)
 
 std::string ToText(const std::vector<Series>& series, const UploaderOptions& chosen) {
   const std::vector<const Series*> by_size = BySize(series);
-  std::string text = Table(by_size) + "\n" + Ratios(by_size) + SweepTable(series);
+  std::string text =
+      Table(by_size) + "\n" + Ratios(by_size) + LoopTable(series) + SweepTable(series);
   text += "\npageable, pipeline, at the largest size (GB/s, median and worst)\n";
   for (const Series& one : series) {
     if (one.samples.size() != 1) continue;

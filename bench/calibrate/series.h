@@ -29,6 +29,10 @@ struct Series {
   static constexpr std::string_view kSweep = "sweep, ";
   static constexpr std::string_view kSweepDriver = "sweep, driver";
 
+  // One of those that send a small source again and again; a sample is of one call.
+  bool of_loops() const { return way.starts_with(kLoops); }
+  static constexpr std::string_view kLoops = "loops, ";
+
   const Sample* At(uint64_t bytes) const {
     for (const Sample& sample : samples) {
       if (sample.bytes == bytes) return &sample;
