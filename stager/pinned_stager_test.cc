@@ -280,6 +280,24 @@ TEST_F(PinnedStagerTest, AWideRingOfLargeSlotsGoesOnWithTheFewThatItUsedLast) {
   EXPECT_EQ(to, values);
 }
 
+// They are the warm ones; without the look at the youngest, eight or sixteen would take turns.
+TEST_F(PinnedStagerTest, WhereTheDeviceIsIdleAFewSlotsTakeTurns) {
+  for (const size_t bytes : {size_t{16} << 10, size_t{64} << 10}) {
+    auto wide =
+        PinnedStager::Create(device_, {.slot_bytes = bytes, .initial_slots = 64, .max_slots = 64});
+    ASSERT_TRUE(wide);
+    std::vector<std::byte> to(bytes);
+    std::set<const std::byte*> used;
+    for (int i = 0; i < 80; ++i) {
+      auto lease = (*wide)->Acquire(bytes);
+      ASSERT_TRUE(lease);
+      if (i >= 40) used.insert(lease->bytes().data());
+      ASSERT_TRUE(lease->Submit(Destination::Of(to.data(), bytes), stream_));
+    }
+    EXPECT_LE(used.size(), 5U) << bytes;
+  }
+}
+
 // Whoever acquires a slot has not said on which stream it will travel. From 1 MiB on completions
 // are looked for each time, else now and then.
 TEST_F(PinnedStagerTest, LeasesGoOnWithTheSlotsThatWereUsedLast) {

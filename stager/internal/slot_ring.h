@@ -240,6 +240,7 @@ class SlotRing {
     std::array<uint32_t, 16> slots;
     std::array<uint32_t, 16> behind;  // how many in flight are older
     size_t count = 0;
+    bool idle_if_first = false;  // the first is the youngest in flight, before the usual ones
 
     void Add(uint32_t older, uint32_t slot, const Event& event) noexcept {
       behind[count] = older;
@@ -292,6 +293,7 @@ class SlotRing {
     *slot = {index, {held.memory, bytes}};
   }
   static uint32_t LooksEvery(uint64_t bytes);
+  uint32_t LooksNext(uint64_t bytes) const H2D_REQUIRES(mutex_);
   static bool LooksAtEach(uint64_t bytes) { return LooksEvery(bytes) == 1; }
   void LookAt(uint32_t in_use) H2D_REQUIRES(mutex_) {
     look_at_ = in_use;
@@ -316,7 +318,7 @@ class SlotRing {
   void CommitSlab(PinnedBuffer memory) H2D_REQUIRES(mutex_);
 
   Expected<SlotRef> WaitForSlot(uint64_t bytes);
-  Questions QuestionsFor(const StreamList& list) const H2D_REQUIRES(mutex_);
+  Questions QuestionsFor(const StreamList& list, bool whether_idle) const H2D_REQUIRES(mutex_);
   void RememberReach(StreamId stream, const Questions& questions, std::optional<size_t> complete)
       H2D_REQUIRES(mutex_);
   Expected<bool> Sweep(StreamId stream) H2D_REQUIRES(mutex_);
@@ -412,6 +414,7 @@ class SlotRing {
   uint32_t pinned_free_ H2D_GUARDED_BY(mutex_) = 0;  // free slots whose event is still looked at
   Swept swept_ H2D_GUARDED_BY(mutex_) = Swept::kEnough;
   bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;  // until the device refuses a growth
+  bool idle_ H2D_GUARDED_BY(mutex_) = false;        // whether the last look found all complete
   StagerStats stats_ H2D_GUARDED_BY(mutex_);        // without what the lists count
 };
 

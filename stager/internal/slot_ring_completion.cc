@@ -18,6 +18,10 @@ constexpr uint32_t kWorthASweep = 32;
 // slots than so many would not be worth the question.
 constexpr uint64_t kBytesBetweenLooks = uint64_t{256} << 10;
 constexpr uint32_t kFewestBetweenLooks = 8;
+// From this size on it matters to a copy whether its slot is in the core's caches: of so many, in
+// which those of small sources fit.
+constexpr uint64_t kWarmBytes = uint64_t{16} << 10;
+constexpr uint32_t kWarmSlots = 4;
 // The copy of a slot from this size on takes ten times as long as a question, and one such slot
 // fills a core's caches.
 constexpr uint64_t kLargeSlotBytes = uint64_t{1} << 20;
@@ -36,9 +40,10 @@ std::span<const StreamId> SlotRing::StreamsFrom(std::span<StreamId> room) const 
   return room.first(count);
 }
 
-// What one call of the device asks of a stream: the slot `reach` behind the oldest (at most in the
-// middle of the list), then half way to the oldest, down to it.
-SlotRing::Questions SlotRing::QuestionsFor(const StreamList& list) const {
+// What one call of the device asks of a stream: the youngest slot, if `whether_idle`; then the one
+// `reach` behind the oldest (at most in the middle of the list), then half way to the oldest, down
+// to it.
+SlotRing::Questions SlotRing::QuestionsFor(const StreamList& list, bool whether_idle) const {
   Questions questions;
   std::array<uint32_t, StagerOptions::kMaxSlots> recorded;
   const size_t most = std::min(list.reach, list.count / 2) + size_t{1};
@@ -47,6 +52,12 @@ SlotRing::Questions SlotRing::QuestionsFor(const StreamList& list) const {
     if (slots_[i].state == State::kInFlight) recorded[count++] = i;
   }
   if (count == 0) return questions;
+  const uint32_t youngest = list.youngest;
+  if (whether_idle && youngest != recorded[count - 1] &&
+      slots_[youngest].state == State::kInFlight) {
+    questions.Add(list.count - 1, youngest, *slots_[youngest].event);
+    questions.idle_if_first = true;
+  }
   for (uint32_t next = static_cast<uint32_t>(count) - 1;; next /= 2) {
     questions.Add(next, recorded[next], *slots_[recorded[next]].event);
     if (next == 0) return questions;
@@ -58,16 +69,17 @@ void SlotRing::RememberReach(StreamId stream, const Questions& questions,
                              std::optional<size_t> complete) {
   StreamList* const list = FindList(stream);
   if (list == nullptr) return;
-  list->reach = !complete        ? 0
-                : *complete == 0 ? 2 * questions.behind[0] + 1
-                                 : questions.behind[*complete];
+  const size_t first = questions.idle_if_first ? 1 : 0;
+  list->reach = !complete            ? 0
+                : *complete <= first ? 2 * questions.behind[first] + 1
+                                     : questions.behind[*complete];
 }
 
 // Answers whether anything was freed: nothing means that the oldest is pending.
 Expected<bool> SlotRing::Sweep(StreamId stream) {
   const StreamList* const list = FindList(stream);
   if (list == nullptr) return false;
-  const Questions questions = QuestionsFor(*list);
+  const Questions questions = QuestionsFor(*list, /*whether_idle=*/false);
   if (questions.count == 0) return false;
   const auto complete = device_.WaitAny(questions.view(), WaitBounds{});
   if (!complete) return Unexpected(complete.error());
@@ -85,11 +97,17 @@ uint32_t SlotRing::LooksEvery(uint64_t bytes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(slots, kFewestBetweenLooks, kLookEvery));
 }
 
+// The same after a look. A device that has nothing left to do answers in a seventh of the time, and
+// slots that few others have come between are still in the core's caches.
+uint32_t SlotRing::LooksNext(uint64_t bytes) const {
+  return idle_ && bytes >= kWarmBytes ? std::min(LooksEvery(bytes), kWarmSlots) : LooksEvery(bytes);
+}
+
 // The stream to look at: that of the caller, whose core has its slots in its caches, unless another
 // has a third more in flight: a thread that copies on two in turns might never come to look at one
 // of them. Nothing when there are too few.
 std::optional<StreamId> SlotRing::WorthALook(uint64_t bytes, StreamId stream) {
-  const uint32_t fewest = std::min(LooksEvery(bytes), kFewestBetweenLooks);
+  const uint32_t fewest = std::min(LooksNext(bytes), kFewestBetweenLooks);
   const std::span<StreamList> lists = Lists();
   const auto longest = std::ranges::max_element(lists, {}, &StreamList::count);
   if (longest == lists.end() || longest->count < fewest) return std::nullopt;
@@ -111,15 +129,16 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;
     stream = *worth;
-    questions = QuestionsFor(*FindList(stream));
+    questions = QuestionsFor(*FindList(stream), bytes >= kWarmBytes);
     for (size_t i = 0; i < questions.count; ++i) ++slots_[questions.slots[i]].pins;
   }
   if (questions.count == 0) return;
   const auto complete = device_.WaitAny(questions.view(), WaitBounds{});
   MutexLock lock(mutex_);
   if (complete) RememberReach(stream, questions, *complete);
+  idle_ = complete && *complete && **complete == 0 && questions.idle_if_first;
   EndLook({questions.slots.data(), questions.count}, complete ? *complete : std::nullopt);
-  LookAt(in_use_ + LooksEvery(bytes));
+  LookAt(in_use_ + LooksNext(bytes));
 }
 
 void SlotRing::Unlink(StreamList& list, uint32_t index, uint32_t previous) {
