@@ -288,10 +288,10 @@ TEST_F(PinnedStagerTest, WhereTheDeviceIsIdleAFewSlotsTakeTurns) {
     ASSERT_TRUE(wide);
     std::vector<std::byte> to(bytes);
     std::set<const std::byte*> used;
-    for (int i = 0; i < 80; ++i) {
+    for (int i = 0; i < 200; ++i) {
       auto lease = (*wide)->Acquire(bytes);
       ASSERT_TRUE(lease);
-      if (i >= 40) used.insert(lease->bytes().data());
+      if (i >= 120) used.insert(lease->bytes().data());
       ASSERT_TRUE(lease->Submit(Destination::Of(to.data(), bytes), stream_));
     }
     EXPECT_LE(used.size(), 5U) << bytes;

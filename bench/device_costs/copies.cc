@@ -21,23 +21,46 @@ std::shared_ptr<PinnedStager> StagerOf(const Setting& s, uint64_t bytes, uint32_
                                               .max_pinned_bytes = uint64_t{128} << 20}));
 }
 
-// A ring of `slots` slots of `ring`, from which each copy takes the next, whatever still reads it.
-void RawCopy(const Setting& ring, uint64_t slots, uint64_t n, std::byte* there,
-             const std::vector<int32_t>& values) {
-  const uint64_t bytes = values.size() * sizeof(int32_t);
-  std::byte* const slot = ring.Slot(n % slots, bytes);
-  std::memcpy(slot, values.data(), bytes);
-  Check(cudaMemcpyAsync(there, slot, bytes, cudaMemcpyHostToDevice, ring.native), "A copy");
-  Check(cudaEventRecord(ring.native_events[n % slots], ring.native), "A record");
-}
+// What people write: slots one behind the other in an allocation of their own, an event for each,
+// and each copy takes the next, from loop to loop, whatever still reads it.
+class RawRing {
+ public:
+  RawRing(const Setting& setting, uint64_t slots, uint64_t bytes)
+      : s_(setting), bytes_(bytes), events_(slots) {
+    Check(cudaMallocHost(reinterpret_cast<void**>(&memory_), slots * bytes), "Allocating a ring");
+    for (cudaEvent_t& event : events_)
+      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "Creating an event");
+  }
+  ~RawRing() {
+    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaFreeHost(memory_);
+  }
+  RawRing(const RawRing&) = delete;
+  RawRing& operator=(const RawRing&) = delete;
+
+  void Copy(std::byte* there, const std::vector<int32_t>& values) {
+    const uint64_t index = next_++ % events_.size();
+    std::byte* const slot = memory_ + index * bytes_;
+    std::memcpy(slot, values.data(), bytes_);
+    Check(cudaMemcpyAsync(there, slot, bytes_, cudaMemcpyHostToDevice, s_.native), "A copy");
+    Check(cudaEventRecord(events_[index], s_.native), "A record");
+  }
+
+ private:
+  const Setting& s_;
+  const uint64_t bytes_;
+  std::vector<cudaEvent_t> events_;
+  std::byte* memory_ = nullptr;
+  uint64_t next_ = 0;
+};
 
 // Contenders with many slots have colder ones: the device has read them since, and the caches hold
 // other slots. So each ring is compared with the raw one that is next in size to what it had in
 // use.
 class Rings {
  public:
-  Rings(Setting& setting, const Setting& wide, uint64_t bytes)
-      : s_(setting), wide_(wide), bytes_(bytes), values_(bytes / 4, 1), original_(bytes) {}
+  Rings(Setting& setting, uint64_t bytes)
+      : s_(setting), bytes_(bytes), values_(bytes / 4, 1), original_(bytes) {}
 
   void Compare(uint64_t calls) {
     bench::Compare("copies of " + std::to_string(bytes_) + " B",
@@ -51,11 +74,9 @@ class Rings {
     return "raw calls, " + std::to_string(slots) + " slots";
   }
 
-  // Goes round its slots from loop to loop, as a stager does.
   Contender Raw(uint64_t slots) {
-    return {RawName(slots), [this, slots, next = uint64_t{0}](uint64_t n) mutable {
-              RawCopy(wide_, slots, next++, s_.There(n), values_);
-            }};
+    const auto ring = std::make_shared<RawRing>(s_, slots, bytes_);
+    return {RawName(slots), [this, ring](uint64_t n) { ring->Copy(s_.There(n), values_); }};
   }
 
   Contender Backend() {
@@ -102,7 +123,6 @@ class Rings {
   }
 
   Setting& s_;
-  const Setting& wide_;
   const uint64_t bytes_;
   std::vector<int32_t> values_;
   OriginalRing original_;
@@ -147,12 +167,12 @@ void CompareHits(Setting& s, uint64_t bytes) {
 }  // namespace
 
 void CompareCopies(Setting& setting) {
-  const Setting wide(setting.device, 1024);
   const std::vector<int32_t> few(64, 1);
-  KeepToNearCores([&](uint64_t n) { RawCopy(wide, 64, n, setting.There(n), few); });
+  RawRing ring(setting, 64, 256);
+  KeepToNearCores([&](uint64_t n) { ring.Copy(setting.There(n), few); });
   for (const uint64_t bytes : {256, 4096, 65536}) {
-    Rings(setting, wide, bytes).Compare(1000);
-    Rings(setting, wide, bytes).Compare(50);
+    Rings(setting, bytes).Compare(1000);
+    Rings(setting, bytes).Compare(50);
     CompareHits(setting, bytes);
   }
 }

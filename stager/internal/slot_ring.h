@@ -413,9 +413,10 @@ class SlotRing {
   uint32_t quarantined_ H2D_GUARDED_BY(mutex_) = 0;
   uint32_t pinned_free_ H2D_GUARDED_BY(mutex_) = 0;  // free slots whose event is still looked at
   Swept swept_ H2D_GUARDED_BY(mutex_) = Swept::kEnough;
-  bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;  // until the device refuses a growth
-  bool idle_ H2D_GUARDED_BY(mutex_) = false;        // whether the last look found all complete
-  StagerStats stats_ H2D_GUARDED_BY(mutex_);        // without what the lists count
+  bool grows_ahead_ H2D_GUARDED_BY(mutex_) = true;     // until the device refuses a growth
+  bool idle_ H2D_GUARDED_BY(mutex_) = false;           // whether the last look found all complete
+  uint32_t looks_at_busy_ H2D_GUARDED_BY(mutex_) = 0;  // modulo 2^32
+  StagerStats stats_ H2D_GUARDED_BY(mutex_);           // without what the lists count
 };
 
 // Holds a slot until it is released to somebody, or hands it back.

@@ -22,6 +22,8 @@ constexpr uint32_t kFewestBetweenLooks = 8;
 // which those of small sources fit.
 constexpr uint64_t kWarmBytes = uint64_t{16} << 10;
 constexpr uint32_t kWarmSlots = 4;
+// Where the device was busy, it is asked whether it is idle at each of so many looks.
+constexpr uint32_t kLooksUntilAsked = 4;
 // The copy of a slot from this size on takes ten times as long as a question, and one such slot
 // fills a core's caches.
 constexpr uint64_t kLargeSlotBytes = uint64_t{1} << 20;
@@ -129,7 +131,8 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;
     stream = *worth;
-    questions = QuestionsFor(*FindList(stream), bytes >= kWarmBytes);
+    const bool ask = idle_ || ++looks_at_busy_ % kLooksUntilAsked == 0;
+    questions = QuestionsFor(*FindList(stream), ask && bytes >= kWarmBytes);
     for (size_t i = 0; i < questions.count; ++i) ++slots_[questions.slots[i]].pins;
   }
   if (questions.count == 0) return;
