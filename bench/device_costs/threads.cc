@@ -84,6 +84,9 @@ void CompareThreadScaling(Setting& setting) {
       "copies of %llu B a microsecond by one thread, by two on two streams, loops of %llu\n",
       static_cast<unsigned long long>(kBytes), static_cast<unsigned long long>(kCalls));
   for (const Scaling& way : ways) Print(way);
+  std::printf("  the stager had at most %u slots in use and waited for the device %llu times\n",
+              stager->stats().slots_in_use_most,
+              static_cast<unsigned long long>(stager->stats().slot_waits));
   std::fflush(stdout);
 }
 

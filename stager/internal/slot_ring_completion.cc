@@ -100,9 +100,13 @@ uint32_t SlotRing::LooksEvery(uint64_t bytes) {
 }
 
 // The same after a look. A device that has nothing left to do answers in a seventh of the time, and
-// slots that few others have come between are still in the core's caches.
+// slots that few others have come between are still in the core's caches. And the fewer slots are
+// left, the sooner: who finds none asks under the lock, and every other thread waits.
 uint32_t SlotRing::LooksNext(uint64_t bytes) const {
-  return idle_ && bytes >= kWarmBytes ? std::min(LooksEvery(bytes), kWarmSlots) : LooksEvery(bytes);
+  const uint32_t usual = LooksEvery(bytes);
+  if (idle_ && bytes >= kWarmBytes) return std::min(usual, kWarmSlots);
+  const uint32_t left = options_.max_slots - std::min(in_use_, options_.max_slots);
+  return std::min(usual, std::max(left / 2, kWorthASweep));
 }
 
 // The stream to look at: that of the caller, whose core has its slots in its caches, unless another
@@ -127,7 +131,7 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
   {
     MutexLock lock(mutex_);
     if (in_use_ < look_at_ && !LooksAtEach(bytes)) return;
-    LookAt(in_use_ + LooksEvery(bytes));
+    LookAt(in_use_ + LooksNext(bytes));
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;
     stream = *worth;

@@ -190,7 +190,7 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
 Expected<bool> UploaderCore::TrySendSmall(std::span<const std::byte> source, DevicePtr to,
                                           const Stream& stream) {
   const Destination destination{.ptr = to, .count = source.size(), .element_bytes = 1};
-  if (source.size() <= kStreamingBytes) {
+  if (source.size() < kStreamingBytes) {
     auto copied = small_ring_->TryCopy(destination, source, stream);
     if (copied) return copied->kind != CopyOutcome::Kind::kWouldBlock;
     if (copied.error().code == ErrorCode::kResourceExhausted) return false;
