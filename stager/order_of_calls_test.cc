@@ -424,7 +424,7 @@ TEST_F(OrderOfCallsTest, TheKthAllocationThatFailsInTheConstructorLeavesNothingO
 // device completes at once; of what one look for completions sees, about half is freed. Copies of
 // 4 KiB look each time that 64 more are in use.
 TEST_F(OrderOfCallsTest, AStreamGetsBackTheSlotsThatItUsedThoughAnothersWereFreedLater) {
-  MakeStager({.slot_bytes = 4096, .initial_slots = 128, .max_slots = 128});
+  MakeStager({.slot_bytes = 4096, .initial_slots = 512, .max_slots = 512});
   values_.resize(1024);
   std::set<const std::byte*> own;
   for (int i = 0; i < 32; ++i) {

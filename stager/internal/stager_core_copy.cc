@@ -54,6 +54,7 @@ Expected<CopyOutcome> StagerCore::TryCopyPlain(const Destination& destination,
   ImageBytes bytes;
   if (!MakeImage(image, destination, &bytes)) return ImageError(image, destination);
   if (bytes.bytes() == 0) return CopyOutcome{};
+  ring_.FetchLock();
   auto status = device_->Inspect(stream);
   if (Refuses(status)) return StreamError(std::move(status));
   SlotRef slot;
