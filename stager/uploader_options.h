@@ -53,7 +53,8 @@ struct UploaderOptions {
   // How many bytes of pinned memory the uploader may own at once.
   uint64_t max_pinned_bytes = uint64_t{256} << 20;
 
-  // Memory up to this size is copied by the calling thread alone, through one slot of a ring.
+  // Memory up to this size is copied by the calling thread alone, through one slot of a ring. One
+  // stream that stands still may use all of the ring; then the others' small sources take chunks.
   uint64_t ring_bytes = uint64_t{256} << 10;
 
   // How long an upload waits for a chunk before it fails with `kUnavailable`.
