@@ -29,8 +29,9 @@ class UploaderCore;
 }  // namespace internal
 
 // Thread-safety: any number of threads may upload at once. They share the threads and the chunks:
-// a stream that stands still keeps a part of the chunks, and of the slots for small sources, and
-// leaves the rest to the others. No call uses another stream than its own.
+// a stream that stands still keeps a part of the chunks and leaves the rest to the others. It may
+// keep all slots for small sources; then those of others take chunks. No call uses another stream
+// than its own.
 //
 // Blocking. `Upload` returns when the source was read, which needs chunks, which come back when the
 // device has read them. REQUIRES: the stream's progress does not depend on the calling thread.
@@ -63,7 +64,8 @@ class Uploader {
   // memory that the policy sends so) stays valid and unchanged until the stream was synchronised;
   // an owner given with it is ended then or later. Otherwise nothing was enqueued.
   //   kInvalidArgument     a destination that is null, too small or of elements that the source
-  //                        does not fill; device memory as the source; a closed descriptor, a
+  //                        does not fill; device memory as the source, unless it was declared
+  //                        pinned or the policy leaves the kind open; a closed descriptor, a
   //                        directory, a range beyond the file's end or beyond 63 bits
   //   kFailedPrecondition  the stream is being captured; a forked child; the file could not be read
   //                        (the message has the offset and the cause) or ended early

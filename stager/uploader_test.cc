@@ -329,6 +329,36 @@ TEST_F(UploaderTest, SmallSourcesOfAStuckStreamLeaveChunksToOthers) {
   }
 }
 
+// Slots of large small sources, too: all of the memory for them may be in slots whose records
+// failed, and the next source on their stream makes the record.
+TEST_F(UploaderTest, SmallSourcesOfAnySizeReviveSlotsWhoseRecordsFailed) {
+  constexpr uint64_t kBytes = uint64_t{64} << 10;
+  UploaderOptions options = Small();
+  options.chunk_bytes = options.min_chunk_bytes = options.ring_bytes = kBytes;
+  options.max_chunks = 2;
+  options.max_pinned_bytes = 4 * kBytes;
+  for (const uint64_t bytes : {kBytes, uint64_t{100}}) {
+    SCOPED_TRACE(bytes);
+    Make(options);
+    const Bytes source = Pattern(bytes);
+    const Destination to = NewDestination(bytes);
+    faulty_->Inject({.kind = CallKind::kRecord,
+                     .call = faulty_->CallCount(CallKind::kRecord) + 1,
+                     .span = FaultSpan::kForEver});
+    for (int i = 0; i < 2; ++i)
+      EXPECT_FALSE(uploader_->Upload(to, UploadSource::Memory(source), stream_));
+    EXPECT_EQ(uploader_->stats().chunks.slots_quarantined, 2U);
+    EXPECT_EQ(uploader_->stats().chunks.errors, 2U);
+    faulty_->ClearFaults();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(uploader_->Upload(to, UploadSource::Memory(source), stream_));
+      ASSERT_TRUE(fake_->SynchronizeStream(stream_));
+    }
+    EXPECT_EQ(uploader_->stats().chunks.slots_quarantined, 0U);
+    EXPECT_TRUE(Read(to) == source);
+  }
+}
+
 // What is divided is what there is memory for.
 TEST_F(UploaderTest, AStuckStreamLeavesMemoryToOthersWhereTheChunksDoNotAllFit) {
   UploaderOptions options = Small();

@@ -66,6 +66,11 @@ TEST(Choose, TheLowerBorderIsBehindWhatIsFasterDirectlyFromTheSmallestOn) {
   EXPECT_EQ(border({2, 1, 1}), 0U);
   EXPECT_EQ(border({1, 3.5, 1}), kMiB + 1);
   EXPECT_EQ(border({1, 2, 5.5}), 4 * kMiB + 1);
+  const UploaderOptions in_loops =
+      Choose({pipeline, ring, Way("pageable, uploader, directly", {1, 2, 5.5}),
+              Way("loops, pageable, uploader", {2, 2, 2}),
+              Way("loops, pageable, uploader, directly", {1, 3, 1})});
+  EXPECT_EQ(in_loops.policy.pageable_through_pinned_from_bytes, kMiB + 1);
 }
 
 TEST(Choose, TheRingServesWhatItIsFasterFor) {

@@ -59,14 +59,26 @@ uint64_t ThroughPinnedBelow(const Series& driver, const Series& pipeline, const 
   return border;
 }
 
+// Whether sources of that size were slower directly in loops, where those were measured.
+bool SlowerInLoops(const std::vector<Series>& series, uint64_t bytes) {
+  const Series* const direct = Find(series, "loops, pageable, uploader, directly");
+  const Series* const other = Find(series, "loops, pageable, uploader");
+  if (direct == nullptr || other == nullptr) return false;
+  const Sample* const one = direct->At(bytes);
+  const Sample* const beside = other->At(bytes);
+  return one != nullptr && beside != nullptr && beside->seconds <= one->seconds;
+}
+
 // One more than the largest size up to which the direct way was always the fastest.
-uint64_t ThroughPinnedFrom(const Series& direct, const Series& pipeline, const Series* ring) {
+uint64_t ThroughPinnedFrom(const std::vector<Series>& series, const Series& direct,
+                           const Series& pipeline, const Series* ring) {
   uint64_t border = 0;
   for (const Sample& sample : direct.samples) {
     const Sample* const piped = pipeline.At(sample.bytes);
     const Sample* const ringed = ring == nullptr ? nullptr : ring->At(sample.bytes);
     if (piped != nullptr && piped->seconds <= sample.seconds) break;
     if (ringed != nullptr && ringed->seconds <= sample.seconds) break;
+    if (SlowerInLoops(series, sample.bytes)) break;
     border = sample.bytes + 1;
   }
   return border;
@@ -93,7 +105,8 @@ UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions&
   }
   const Series* const direct = Find(series, "pageable, uploader, directly");
   if (direct != nullptr && pipeline != nullptr) {
-    options.policy.pageable_through_pinned_from_bytes = ThroughPinnedFrom(*direct, *pipeline, ring);
+    options.policy.pageable_through_pinned_from_bytes =
+        ThroughPinnedFrom(series, *direct, *pipeline, ring);
   }
   options.max_pinned_bytes =
       std::max(options.max_pinned_bytes, options.chunk_bytes * options.max_chunks);

@@ -15,7 +15,8 @@ namespace h2d::calibrate {
 // - Pageable memory passes through pinned memory below the smallest size from which on the driver's
 //   own copy is faster than that; without a border if it never is at the largest size.
 // - And from the size behind the largest up to which the copy from where they lie is faster, if it
-//   is for the smallest: such sources have to stay until their tickets say otherwise.
+//   is for the smallest, and in loops, too: such sources have to stay until their tickets say
+//   otherwise.
 // What was not measured stays as it is in `otherwise`.
 UploaderOptions Choose(const std::vector<Series>& series, const UploaderOptions& otherwise = {});
 

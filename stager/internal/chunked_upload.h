@@ -45,6 +45,8 @@ class ChunkedUpload {
   ChunkedUpload& operator=(const ChunkedUpload&) = delete;
 
   Expected<void> Run();
+  // Something else may have written the destination before: an error says that it is incomplete.
+  void MarkTouched() noexcept { touched_ = true; }
 
  private:
   struct Chunk {

@@ -123,6 +123,7 @@ Expected<bool> SlotRing::LookAndTake(uint64_t bytes, StreamId stream, SlotRef* s
       Expected<bool> taken = TakeFreeOrSwept(bytes, stream, slot);
       if (!taken) return taken;
       has_slot = *taken;
+      if (has_slot) LookAt(std::min(look_at_, in_use_ + LooksNext(bytes)));
       if (!refused) growth = has_slot ? PlanGrowthAhead(bytes) : PlanGrowth(bytes);
       if (has_slot && !growth) return true;
       if (!growth) {

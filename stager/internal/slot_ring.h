@@ -83,8 +83,8 @@ struct CopyRef {
 // the caches of the core that copies there.
 //
 // A ring that went round all of a thousand slots would write to memory that has left the caches. So
-// a sweep is made before slots run out, too, each time that some dozens more are in use, or four
-// where the device was idle; what it frees is taken first.
+// a sweep is made before slots run out, too, each time that 256 KiB more are in use, or 256 slots, or
+// four where the device was idle; what it frees is taken first.
 //
 // A sweep that frees few slots was not worth its questions. When the device is behind, the ring is
 // small for how far; when it is not, more slots would share the questions, as long as they are
@@ -182,6 +182,8 @@ class SlotRing {
   static constexpr uint32_t kNone = ~uint32_t{0};
   // So many more slots in use, at most, make a caller look for completions.
   static constexpr uint32_t kLookEvery = 256;
+  // And after a sweep that freed some, whatever the sizes were.
+  static constexpr uint32_t kLookAfterSweep = 64;
   // Events beyond `max_slots`, for slots whose memory is free but whose event is still looked at.
   static constexpr uint32_t kSpareEvents = 64;
 
@@ -303,9 +305,12 @@ class SlotRing {
   static uint32_t LooksEvery(uint64_t bytes);
   uint32_t LooksNext(uint64_t bytes) const H2D_REQUIRES(mutex_);
   static bool LooksAtEach(uint64_t bytes) { return LooksEvery(bytes) == 1; }
+  // A wide ring is looked at when none is left, too: who finds none without having looked asks
+  // under the lock, where all wait. In a small one that asks in vain, it would ask twice.
+  bool IsWide() const { return options_.max_slots > kLookAfterSweep; }
   void LookAt(uint32_t in_use) H2D_REQUIRES(mutex_) {
-    look_at_ = in_use;
     take_below_ = std::min(in_use, uint32_t{options_.max_slots});
+    look_at_ = IsWide() ? take_below_ : in_use;
   }
   std::optional<StreamId> WorthALook(uint64_t bytes, StreamId stream) H2D_REQUIRES(mutex_);
   void LookAhead(uint64_t bytes, StreamId stream);

@@ -131,6 +131,7 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
   {
     MutexLock lock(mutex_);
     if (in_use_ < look_at_ && !LooksAtEach(bytes)) return;
+    if (in_use_ >= options_.max_slots && !IsWide() && !LooksAtEach(bytes)) return;
     LookAt(in_use_ + LooksNext(bytes));
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;
@@ -184,7 +185,7 @@ uint32_t SlotRing::Complete(uint32_t index) {
   (kept == kNone ? list.oldest : slots_[kept].next) = next;
   if (next == kNone) list.youngest = kept;
   list.count -= freed;
-  LookAt(std::min(look_at_, in_use_ + kLookEvery));
+  LookAt(std::min(look_at_, in_use_ + kLookAfterSweep));
   if (freed > 1) Reached(Mark::kCompletedInBatch);
   if (list.count == 0) DropList(list);
   NotifyWaiters();

@@ -172,9 +172,10 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
                                                const Stream& stream, StreamId id,
                                                const UploadControl& control) {
   const uint64_t bytes = source.bytes();
+  bool touched = false;
   if (small_ring_ != nullptr && bytes <= options_.ring_bytes &&
       source.kind() != UploadSource::Kind::kFile) {
-    auto sent = TrySendSmall(source.memory(), to, stream);
+    auto sent = TrySendSmall(source.memory(), to, stream, &touched);
     if (!sent) return UploadError(sent.error(), 0, bytes, /*touched=*/true);
     if (*sent && control.progress) control.progress({bytes, bytes});
     if (*sent) return {};
@@ -182,27 +183,33 @@ Expected<void> UploaderCore::SendThroughPinned(const SourceReader& reader,
   ChunkedUpload upload(
       {.device = *device_, .ring = *ring_, .shares = shares_, .pool = pool_, .options = options_},
       reader, to, stream, id, control);
+  if (touched) upload.MarkTouched();
   return upload.Run();
 }
 
-// Answers false, and has done nothing, when there is no slot now. After an error the copy may have
-// been enqueued. What is larger than the caches like is stored past them, into a slot of its own.
+// Answers false when there is no slot now. After an error the copy may have been enqueued, and when
+// it answers false and `*touched` too. What is larger than the caches like is stored past them,
+// into a slot of its own; where there is none, the stager's own copy, which names its stream, finds
+// those that wait for a record there.
 Expected<bool> UploaderCore::TrySendSmall(std::span<const std::byte> source, DevicePtr to,
-                                          const Stream& stream) {
+                                          const Stream& stream, bool* touched) {
   const Destination destination{.ptr = to, .count = source.size(), .element_bytes = 1};
-  if (source.size() < kStreamingBytes) {
-    auto copied = small_ring_->TryCopy(destination, source, stream);
-    if (copied) return copied->kind != CopyOutcome::Kind::kWouldBlock;
-    if (copied.error().code == ErrorCode::kResourceExhausted) return false;
-    return ErrorOf(copied);
+  if (source.size() >= kStreamingBytes) {
+    auto lease = small_ring_->TryAcquire(source.size());
+    if (!lease && lease.error().code != ErrorCode::kResourceExhausted) return ErrorOf(lease);
+    if (lease && *lease) {
+      StreamingCopy((*lease)->bytes().data(), source.data(), source.size());
+      auto submitted = (*lease)->Submit(destination, stream);
+      if (!submitted) return ErrorOf(submitted);
+      return true;
+    }
   }
-  auto lease = small_ring_->TryAcquire(source.size());
-  if (!lease && lease.error().code != ErrorCode::kResourceExhausted) return ErrorOf(lease);
-  if (!lease || !*lease) return false;
-  StreamingCopy((*lease)->bytes().data(), source.data(), source.size());
-  auto submitted = (*lease)->Submit(destination, stream);
-  if (!submitted) return ErrorOf(submitted);
-  return true;
+  auto copied = small_ring_->TryCopy(destination, source, stream);
+  if (copied) return copied->kind != CopyOutcome::Kind::kWouldBlock;
+  // No slot can become free, or the device ran out of something else: the chunks may still serve.
+  *touched = copied.error().code == ErrorCode::kResourceExhausted;
+  if (*touched) return false;
+  return ErrorOf(copied);
 }
 
 // Mirrors forget before the enqueueing and after it, as for every copy that passes them by. An
@@ -249,14 +256,20 @@ UploaderStats UploaderCore::Stats() const noexcept {
   if (small_ring_ == nullptr) return stats;
   const StagerStats small = small_ring_->stats();
   // Those that found no slot went through chunks, and are counted there.
-  stats.chunks.copies_asked += small.copies_issued;
-  stats.chunks.copies_issued += small.copies_issued;
-  stats.chunks.bytes_asked += small.bytes_asked;
-  stats.chunks.bytes_sent += small.bytes_sent;
-  stats.chunks.slots_in_use += small.slots_in_use;
-  stats.chunks.slots_quarantined += small.slots_quarantined;
-  stats.chunks.pinned_bytes += small.pinned_bytes;
-  stats.chunks.pinned_bytes_most += small.pinned_bytes_most;
+  StagerStats& all = stats.chunks;
+  all.copies_asked += small.copies_issued + small.errors;
+  all.copies_issued += small.copies_issued;
+  all.errors += small.errors;
+  all.bytes_asked += small.bytes_asked;
+  all.bytes_sent += small.bytes_sent;
+  all.growths += small.growths;
+  all.growth_failures += small.growth_failures;
+  all.slabs_retired += small.slabs_retired;
+  all.slots_in_use += small.slots_in_use;
+  all.slots_in_use_most += small.slots_in_use_most;
+  all.slots_quarantined += small.slots_quarantined;
+  all.pinned_bytes += small.pinned_bytes;
+  all.pinned_bytes_most += small.pinned_bytes_most;
   return stats;
 }
 

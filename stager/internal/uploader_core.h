@@ -52,8 +52,8 @@ class UploaderCore {
   Expected<void> SendThroughPinned(const SourceReader& reader, const UploadSource& source,
                                    DevicePtr to, const Stream& stream, StreamId id,
                                    const UploadControl& control);
-  Expected<bool> TrySendSmall(std::span<const std::byte> source, DevicePtr to,
-                              const Stream& stream);
+  Expected<bool> TrySendSmall(std::span<const std::byte> source, DevicePtr to, const Stream& stream,
+                              bool* touched);
   Expected<UploadTicket> SendDirectly(UploadSource& source, DevicePtr to, const Stream& stream,
                                       StreamId id, const std::stop_token& cancel);
 

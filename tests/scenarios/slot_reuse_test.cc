@@ -1,4 +1,5 @@
 // Slots: none is written, handed out or given back while a copy may still read it (I1).
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -150,6 +151,33 @@ TEST_P(SlotReuse, AFullRingSaysBusyAndNeverOverwrites) {
   ASSERT_TRUE(fake().SynchronizeStream(stream));
   ExpectIssued(stager().Copy(to, ValuesOf(7), stream));
   ExpectRead(stream, to, ValuesOf(7));
+}
+
+// A ring that was full once must not go on asking only when it is full: who finds no slot asks the
+// device while all others wait.
+TEST(SlotReuseOnce, AfterItWasFullARingLooksAheadAgain) {
+  constexpr uint32_t kSlots = 512;
+  constexpr size_t kBytes = 4096;
+  const auto fake = FakeDevice::Create();
+  const auto stager =
+      PinnedStager::Create(fake,
+                           {.slot_bytes = kBytes, .initial_slots = kSlots, .max_slots = kSlots})
+          .value();
+  const Stream stream = fake->NewStream("plan");
+  const Destination to{fake->AllocateDevice(kBytes).value(), kBytes, 1};
+  const std::vector<std::byte> values(kBytes, std::byte{7});
+  ASSERT_TRUE(fake->Hold(stream));
+  for (uint32_t i = 0; i < kSlots; ++i) ASSERT_TRUE(stager->Copy(to, values, stream));
+  EXPECT_EQ(stager->stats().slots_in_use, kSlots);
+  ASSERT_TRUE(fake->Release(stream));
+  ASSERT_TRUE(fake->SynchronizeStream(stream));
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < 4 * kSlots; ++i) {
+    ASSERT_TRUE(stager->Copy(to, values, stream));
+    ASSERT_TRUE(fake->SynchronizeStream(stream));
+    if (i >= kSlots) most = std::max(most, stager->stats().slots_in_use);
+  }
+  EXPECT_LE(most, 192U) << "a look each time that 64 more are in use, and each frees half";
 }
 
 // Scenario 7. A slot whose copy is on one stream is taken for another stream only after the host
