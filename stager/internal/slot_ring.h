@@ -83,8 +83,8 @@ struct CopyRef {
 // the caches of the core that copies there.
 //
 // A ring that went round all of a thousand slots would write to memory that has left the caches. So
-// a sweep is made before slots run out, too, each time that 256 KiB more are in use, or 256 slots, or
-// four where the device was idle; what it frees is taken first.
+// a sweep is made before slots run out, too, each time that 256 KiB more are in use, or 256 slots,
+// or four where the device was idle; what it frees is taken first.
 //
 // A sweep that frees few slots was not worth its questions. When the device is behind, the ring is
 // small for how far; when it is not, more slots would share the questions, as long as they are
