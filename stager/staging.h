@@ -19,8 +19,8 @@ struct StagingPolicy {
   // So does it those that are smaller than this, pageable or pinned, and nobody asks which: up to
   // 24 KiB a driver writes the values into its command, in one pass where pinned memory takes two
   // (16 KiB arrived a tenth sooner on an H200; in loops of many, where the event behind each one
-  // counts, a quarter later). Such a source may be read until its ticket says otherwise; one that has
-  // passed through pinned memory was read when the upload returned.
+  // counts, a quarter later). Such a source may be read until its ticket says otherwise; one that
+  // has passed through pinned memory was read when the upload returned.
   uint64_t pageable_through_pinned_from_bytes = 0;
   // Sources larger than this are released early. For callers of a `ReleaseQueue`; an uploader does
   // not read it.
