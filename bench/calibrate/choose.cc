@@ -59,26 +59,22 @@ uint64_t ThroughPinnedBelow(const Series& driver, const Series& pipeline, const 
   return border;
 }
 
-// Whether sources of that size were slower directly in loops, where those were measured.
-bool SlowerInLoops(const std::vector<Series>& series, uint64_t bytes) {
-  const Series* const direct = Find(series, "loops, pageable, uploader, directly");
-  const Series* const other = Find(series, "loops, pageable, uploader");
-  if (direct == nullptr || other == nullptr) return false;
-  const Sample* const one = direct->At(bytes);
-  const Sample* const beside = other->At(bytes);
-  return one != nullptr && beside != nullptr && beside->seconds <= one->seconds;
+// Whether `other` took no longer than that sample, where it was measured.
+bool IsAsFast(const Series* other, const Sample& sample) {
+  const Sample* const beside = other == nullptr ? nullptr : other->At(sample.bytes);
+  return beside != nullptr && beside->seconds <= sample.seconds;
 }
 
-// One more than the largest size up to which the direct way was always the fastest.
+// One more than the largest size up to which the direct way was always the fastest, in loops, too.
 uint64_t ThroughPinnedFrom(const std::vector<Series>& series, const Series& direct,
                            const Series& pipeline, const Series* ring) {
+  const Series* const loops = Find(series, "loops, pageable, uploader");
+  const Series* const direct_loops = Find(series, "loops, pageable, uploader, directly");
   uint64_t border = 0;
   for (const Sample& sample : direct.samples) {
-    const Sample* const piped = pipeline.At(sample.bytes);
-    const Sample* const ringed = ring == nullptr ? nullptr : ring->At(sample.bytes);
-    if (piped != nullptr && piped->seconds <= sample.seconds) break;
-    if (ringed != nullptr && ringed->seconds <= sample.seconds) break;
-    if (SlowerInLoops(series, sample.bytes)) break;
+    const Sample* const looped = direct_loops == nullptr ? nullptr : direct_loops->At(sample.bytes);
+    if (IsAsFast(&pipeline, sample) || IsAsFast(ring, sample)) break;
+    if (looped != nullptr && IsAsFast(loops, *looped)) break;
     border = sample.bytes + 1;
   }
   return border;

@@ -112,12 +112,7 @@ class Measuring {
   void BySize() {
     told_("each way by size");
     std::vector<Contender> all;
-    AddCopy(all, "pinned, raw", sources_.pinned());
-    AddRecordedCopy(all, "pinned, and record");
-    AddUploader(all, "pinned, uploader", options_.uploader, Pinned());
-    AddUploader(all, "pinned, uploader, declared", options_.uploader, Declared());
-    AddCopy(all, "pageable, driver", sources_.pageable());
-    AddUploader(all, "pageable, uploader", options_.uploader, Pageable());
+    AddMemory(all, "");
     UploaderOptions pipeline = Best();
     pipeline.ring_bytes = 0;
     AddUploader(all, "pageable, pipeline", pipeline, Pageable());
@@ -136,13 +131,9 @@ class Measuring {
   void Loops() {
     told_("small sources in loops");
     std::vector<Contender> all;
-    AddCopy(all, "loops, pinned, raw", sources_.pinned());
-    AddRecordedCopy(all, "loops, pinned, and record");
-    AddUploader(all, "loops, pinned, uploader", options_.uploader, Pinned());
-    AddUploader(all, "loops, pinned, uploader, declared", options_.uploader, Declared());
-    AddCopy(all, "loops, pageable, driver", sources_.pageable());
-    AddUploader(all, "loops, pageable, uploader", options_.uploader, Pageable());
-    AddDirect(all, "loops, pageable, uploader, directly");
+    const std::string prefix(Series::kLoops);
+    AddMemory(all, prefix);
+    AddDirect(all, prefix + "pageable, uploader, directly");
     for (Contender& contender : all) contender.calls = kLoopCalls;
     const uint64_t least = std::min<uint64_t>(1024, options_.least_bytes);
     TakeTurnsBySize(all, least, std::min(kMostLoopBytes, options_.most_bytes));
@@ -171,6 +162,16 @@ class Measuring {
   }
   Source Pageable() {
     return [&](uint64_t n) { return UploadSource::Memory(sources_.pageable().first(n)); };
+  }
+
+  // What memory costs each way, whether sent once or in loops.
+  void AddMemory(std::vector<Contender>& all, const std::string& prefix) {
+    AddCopy(all, prefix + "pinned, raw", sources_.pinned());
+    AddRecordedCopy(all, prefix + "pinned, and record");
+    AddUploader(all, prefix + "pinned, uploader", options_.uploader, Pinned());
+    AddUploader(all, prefix + "pinned, uploader, declared", options_.uploader, Declared());
+    AddCopy(all, prefix + "pageable, driver", sources_.pageable());
+    AddUploader(all, prefix + "pageable, uploader", options_.uploader, Pageable());
   }
 
   void AddCopy(std::vector<Contender>& all, const std::string& way,

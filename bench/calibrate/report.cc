@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,18 @@ std::string Row(const std::string& name, const std::set<uint64_t>& sizes, const 
   return text + "\n";
 }
 
+std::string Times(const char* title, const std::vector<const Series*>& series,
+                  const std::set<uint64_t>& sizes) {
+  std::string text = Head(title, sizes);
+  for (const Series* one : series) {
+    text += Row(one->name(), sizes, [&](uint64_t bytes) {
+      const Sample* const sample = one->At(bytes);
+      return sample == nullptr ? 0 : sample->seconds * 1e6;
+    });
+  }
+  return text;
+}
+
 std::string Table(const std::vector<const Series*>& series) {
   const std::set<uint64_t> sizes = SizesOf(series);
   std::string text = Head("GB/s (median)", sizes);
@@ -73,14 +86,7 @@ std::string Table(const std::vector<const Series*>& series) {
       return sample == nullptr ? 0 : sample->gb_per_second();
     });
   }
-  text += "\n" + Head("us (median)", sizes);
-  for (const Series* one : series) {
-    text += Row(one->way, sizes, [&](uint64_t bytes) {
-      const Sample* const sample = one->At(bytes);
-      return sample == nullptr ? 0 : sample->seconds * 1e6;
-    });
-  }
-  return text;
+  return text + "\n" + Times("us (median)", series, sizes);
 }
 
 // How many times as fast as another; 0 where one of them was not measured.
@@ -97,32 +103,38 @@ const Series* Find(const std::vector<const Series*>& series, std::string_view wa
   return nullptr;
 }
 
-std::string Ratios(const std::vector<const Series*>& series) {
-  struct Pair {
-    const char* way;
-    const char* other;
-  };
-  constexpr Pair kPairs[] = {
-      {"pinned, uploader", "pinned, raw"},
-      {"pinned, uploader", "pinned, and record"},
-      {"pinned, uploader, declared", "pinned, raw"},
-      {"pageable, uploader", "pageable, driver"},
-      {"pageable, uploader, directly", "pageable, driver"},
-      {"pageable, uploader, after a pause", "pageable, driver, after a pause"},
-      {"pageable, pipeline", "pageable, driver"},
-      {"pageable, ring", "pageable, driver"},
-      {"pageable, uploader", "pinned, raw"},
-      {"file, uploader", "file, driver"},
-      {"file, uploader", "pinned, raw"}};
+struct Pair {
+  const char* way;
+  const char* other;
+};
+constexpr Pair kPairs[] = {{"pinned, uploader", "pinned, raw"},
+                           {"pinned, uploader", "pinned, and record"},
+                           {"pinned, uploader, declared", "pinned, raw"},
+                           {"pageable, uploader", "pageable, driver"},
+                           {"pageable, uploader, directly", "pageable, driver"},
+                           {"pageable, uploader, after a pause", "pageable, driver, after a pause"},
+                           {"pageable, pipeline", "pageable, driver"},
+                           {"pageable, ring", "pageable, driver"},
+                           {"pageable, uploader", "pinned, raw"},
+                           {"file, uploader", "file, driver"},
+                           {"file, uploader", "pinned, raw"}};
+constexpr Pair kPairsInLoops[] = {
+    {"loops, pinned, uploader", "loops, pinned, and record"},
+    {"loops, pinned, uploader, declared", "loops, pinned, and record"},
+    {"loops, pageable, uploader", "loops, pageable, driver"},
+    {"loops, pageable, uploader, directly", "loops, pageable, driver"}};
+
+std::string Ratios(const char* title, std::span<const Pair> pairs,
+                   const std::vector<const Series*>& series) {
   const std::set<uint64_t> sizes = SizesOf(series);
-  std::string text = Head("times as fast", sizes);
-  for (const Pair& pair : kPairs) {
+  std::string text = Head(title, sizes);
+  for (const Pair& pair : pairs) {
     const Series* const one = Find(series, pair.way);
     const Series* const other = Find(series, pair.other);
     if (one == nullptr || other == nullptr) continue;
-    text += Row(std::string(pair.way) + " as", sizes,
-                [&](uint64_t bytes) { return Ratio(*one, *other, bytes); });
-    text.insert(text.size() - 1, std::string("   ") + pair.other);
+    text +=
+        Row(one->name() + " as", sizes, [&](uint64_t bytes) { return Ratio(*one, *other, bytes); });
+    text.insert(text.size() - 1, "   " + other->name());
   }
   return text;
 }
@@ -155,26 +167,8 @@ std::string LoopTable(const std::vector<Series>& series) {
     if (one.of_loops()) loops.push_back(&one);
   }
   if (loops.empty()) return "";
-  const std::set<uint64_t> sizes = SizesOf(loops);
-  std::string text = "\n" + Head("us a call, in loops of 1,000", sizes);
-  for (const Series* one : loops) {
-    text += Row(one->way.substr(Series::kLoops.size()), sizes, [&](uint64_t bytes) {
-      const Sample* const sample = one->At(bytes);
-      return sample == nullptr ? 0 : sample->seconds * 1e6;
-    });
-  }
-  text += "\n" + Head("times as fast, in loops of 1,000", sizes);
-  for (const Series* one : loops) {
-    if (one->way.find("uploader") == std::string::npos) continue;
-    const bool pinned = one->way.find("pinned") != std::string::npos;
-    const Series* const beside =
-        Find(loops, pinned ? "loops, pinned, and record" : "loops, pageable, driver");
-    if (beside == nullptr) continue;
-    text += Row(one->way.substr(Series::kLoops.size()) + " as", sizes,
-                [&](uint64_t bytes) { return Ratio(*one, *beside, bytes); });
-    text.insert(text.size() - 1, "   " + beside->way.substr(Series::kLoops.size()));
-  }
-  return text;
+  return "\n" + Times("us a call, in loops of 1,000", loops, SizesOf(loops)) + "\n" +
+         Ratios("times as fast, in loops of 1,000", kPairsInLoops, loops);
 }
 
 // Where a sample lies in the picture.
@@ -228,8 +222,8 @@ std::string Axes(const Plot& plot, const std::set<uint64_t>& sizes, double most)
 
 std::string ToText(const std::vector<Series>& series, const UploaderOptions& chosen) {
   const std::vector<const Series*> by_size = BySize(series);
-  std::string text =
-      Table(by_size) + "\n" + Ratios(by_size) + LoopTable(series) + SweepTable(series);
+  std::string text = Table(by_size) + "\n" + Ratios("times as fast", kPairs, by_size) +
+                     LoopTable(series) + SweepTable(series);
   text += "\npageable, pipeline, at the largest size (GB/s, median and worst)\n";
   for (const Series& one : series) {
     if (one.samples.size() != 1) continue;

@@ -33,6 +33,9 @@ struct Series {
   bool of_loops() const { return way.starts_with(kLoops); }
   static constexpr std::string_view kLoops = "loops, ";
 
+  // The way without what says that it is in loops.
+  std::string name() const { return of_loops() ? way.substr(kLoops.size()) : way; }
+
   const Sample* At(uint64_t bytes) const {
     for (const Sample& sample : samples) {
       if (sample.bytes == bytes) return &sample;

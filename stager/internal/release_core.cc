@@ -1,6 +1,7 @@
 #include "h2d/stager/internal/release_core.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 

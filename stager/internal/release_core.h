@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,8 +48,7 @@ class ReleaseCore {
   };
 
   // For what is limited elsewhere: only a flush mark of so many items.
-  static ReleaseQueueOptions Unlimited(
-      uint64_t flush_items = std::numeric_limits<uint64_t>::max()) noexcept;
+  static ReleaseQueueOptions Unlimited(uint64_t flush_items) noexcept;
 
   ReleaseCore(std::shared_ptr<Device> device, const ReleaseQueueOptions& options,
               OnFailedRecord on_failed_record = OnFailedRecord::kKeep);

@@ -130,8 +130,8 @@ void SlotRing::LookAhead(uint64_t bytes, StreamId own) {
   StreamId stream = 0;
   {
     MutexLock lock(mutex_);
-    if (in_use_ < look_at_ && !LooksAtEach(bytes)) return;
-    if (in_use_ >= options_.max_slots && !IsWide() && !LooksAtEach(bytes)) return;
+    const bool asks_anyway = in_use_ >= options_.max_slots && !IsWide();
+    if (!LooksAtEach(bytes) && (in_use_ < look_at_ || asks_anyway)) return;
     LookAt(in_use_ + LooksNext(bytes));
     const std::optional<StreamId> worth = WorthALook(bytes, own);
     if (!worth) return;
